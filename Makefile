@@ -1,0 +1,48 @@
+# Two commands from a fresh clone: `make book` builds the site, `make test` checks everything. `make help` lists the rest.
+# They need Python 3.11, 3.12 or 3.13 (with venv), make and git, and a connection to PyPI for the first run.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.PHONY: help test lint book site-test lab serve bench lock clean distclean
+
+# The first of these that runs and is new enough; `make PYTHON=/path/to/python` overrides it.
+ifndef PYTHON
+PYTHON := $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
+	"$$p" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' >/dev/null 2>&1 && { echo "$$p"; break; }; done)
+endif
+
+VENV := .venv
+PY := $(VENV)/bin/python
+STAMP := $(VENV)/.installed
+PORT ?= 8000
+
+# Everything here runs on the simulated NPU, even on a machine that has a real one.
+export NPULAB_BACKEND ?= sim
+export JUPYTER_PREFER_ENV_PATH := 1
+export PYTHONDONTWRITEBYTECODE ?=
+
+help:
+	@echo 'make book    build the site into _build/html, running every notebook on the simulated NPU'
+	@echo 'make test    linter, type checker and all tests'
+	@echo 'make lab     open the notebooks in JupyterLab'
+	@echo 'make serve   serve the built site on http://127.0.0.1:$(PORT)'
+	@echo 'make bench   speed of the simulator, beside the same workload on SimPy'
+	@echo 'make lock    resolve pyproject.toml into requirements.lock again'
+	@echo 'make clean   remove what the build made (make distclean: the environment too)'
+
+# The stamp is written last, so an interrupted install is started again from nothing; with a stamp, a changed lock is
+# installed over what is there.
+$(VENV): $(STAMP)
+$(STAMP): requirements.lock pyproject.toml
+	@if [ -z "$(PYTHON)" ] || ! "$(PYTHON)" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))'; then \
+		echo 'error: Python 3.11, 3.12 or 3.13 is needed, and none was found as python3, python3.13, python3.12, python3.11 or python.'; \
+		echo '       Install one, or name it: make PYTHON=/path/to/python'; exit 1; fi
+	@"$(PYTHON)" -c 'import venv, ensurepip' 2>/dev/null || { \
+		echo 'error: $(PYTHON) cannot make virtual environments (the module ensurepip is missing).'; \
+		echo '       On Debian and Ubuntu: apt install python3-venv'; exit 1; }
+	@if [ -f $(STAMP) ]; then echo "Updating $(VENV) from requirements.lock ..."; \
+	else echo "Installing into $(VENV) from requirements.lock (about a minute) ..."; "$(PYTHON)" -m venv --clear $(VENV); fi
+	@rm -f $(STAMP)
+	@$(PY) -m pip install -qq --disable-pip-version-check -r requirements.lock
+	@$(PY) -m pip install -qq --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $(STAMP)
