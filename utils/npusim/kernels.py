@@ -1,0 +1,92 @@
+"""Models of external kernels: what one computes (numpy, in place) and how long it takes (cycles).
+
+A core's C++ never runs here. A kernel is found by name: first among the models passed to the run, then among those
+registered with :func:`model`, then in ``models.py`` beside the kernel's source file (a dict ``MODELS``).
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from npusim.errors import UnsupportedError
+from npusim.graph import KernelDecl
+
+
+@dataclass(frozen=True)
+class KernelModel:
+    """``compute(*args)`` works in place on numpy arrays in the order of the declared arguments (keyword ``cascade`` with
+    ``put(array)`` and ``get(shape, dtype)`` if ``uses_cascade``). ``cycles(*args, device)`` gets a MemRefType for each
+    array and the number for each scalar and returns core cycles. ``bound`` is the same for the lower bound (issue slots
+    only), or None.
+    """
+
+    compute: Callable[..., None]
+    cycles: Callable[..., int]
+    bound: Callable[..., int] | None = None
+    uses_cascade: bool = False
+    source: str = ""  # where the cycle model comes from
+    confidence: str = "L"
+
+
+_REGISTRY: dict[str, KernelModel] = {}
+
+
+def model(
+    name: str,
+    *,
+    cycles: Callable[..., int],
+    bound: Callable[..., int] | None = None,
+    uses_cascade: bool = False,
+    source: str = "",
+    confidence: str = "L",
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Decorator that registers a numpy function as the model of kernel ``name`` (a later one replaces it)."""
+
+    def register(compute: Callable[..., None]) -> Callable[..., None]:
+        _REGISTRY[name] = KernelModel(compute, cycles, bound, uses_cascade, source, confidence)
+        return compute
+
+    return register
+
+
+def lookup(decl: KernelDecl, given: Mapping[str, KernelModel] | None = None) -> KernelModel:
+    """The model of a declared kernel; raises UnsupportedError that says how to give one."""
+    if given and decl.name in given:
+        return given[decl.name]
+    beside = _beside(decl.source_file).get(decl.name) if decl.source_file else None
+    found = beside or _REGISTRY.get(decl.name)
+    if found is None:
+        where = f" (source {decl.source_file})" if decl.source_file else ""
+        raise UnsupportedError(
+            f"kernel {decl.name!r}{where} has no numpy model, and the simulated NPU does not run its C++; "
+            f"register one with @npusim.kernels.model({decl.name!r}, cycles=...) or put it in MODELS of models.py "
+            "beside the kernel's source"
+        )
+    return found
+
+
+_LOADED: dict[Path, tuple[float, Mapping[str, KernelModel]]] = {}
+
+
+def _beside(source_file: str) -> Mapping[str, KernelModel]:
+    """MODELS of the models.py next to a kernel's source, loaded again when it was edited."""
+    path = Path(source_file).resolve().with_name("models.py")
+    if not path.exists():
+        return {}
+    stamp = path.stat().st_mtime
+    if path not in _LOADED or _LOADED[path][0] != stamp:
+        spec = importlib.util.spec_from_file_location(f"_kernel_models_{abs(hash(path))}", path)
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        _LOADED[path] = (stamp, dict(getattr(module, "MODELS", {})))
+    return _LOADED[path][1]
+
+
+def registered() -> dict[str, Any]:
+    """A copy of the registry, by kernel name."""
+    return dict(_REGISTRY)
