@@ -46,3 +46,40 @@ $(STAMP): requirements.lock pyproject.toml
 	@$(PY) -m pip install -qq --disable-pip-version-check -r requirements.lock
 	@$(PY) -m pip install -qq --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $(STAMP)
+
+lint: $(STAMP)
+	@$(PY) -m ruff check .
+	@$(PY) -m mypy utils/npusim utils/npulab
+
+# One pytest run for everything: unit tests, the notebooks as they are (nbval), the student versions, and, where a fresh
+# site stands, the site. `make test ARGS='-k saxpy'` passes options on.
+test: lint
+	@$(PY) -m pytest $(ARGS)
+
+book: $(STAMP)
+	@$(PY) -m npulab book
+	@$(PY) -m pytest -q -m site tests/book/test_site.py
+
+lab: $(STAMP)
+	@$(PY) -m jupyterlab book
+
+serve: $(STAMP)
+	@test -f _build/html/index.html || { echo 'error: no site yet; run make book first'; exit 1; }
+	@echo 'http://127.0.0.1:$(PORT) (Ctrl-C ends it)'
+	@$(PY) -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
+
+bench: $(STAMP)
+	@$(PY) -m npusim bench
+
+lock: $(STAMP)
+	@$(PY) -m uv --version >/dev/null 2>&1 || $(PY) -m pip install -qq --disable-pip-version-check uv
+	@{ echo '# The whole environment, pinned, for Python 3.11 to 3.13. Made from pyproject.toml by `make lock`; do not edit by hand.'; \
+	   $(PY) -m uv pip compile --quiet --universal --python-version 3.11 --all-extras --no-header --no-annotate $(ARGS) pyproject.toml; \
+	 } > requirements.lock.new && mv requirements.lock.new requirements.lock
+
+clean:
+	@rm -rf _build .mypy_cache .pytest_cache .ruff_cache .hypothesis student
+	@find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +
+
+distclean: clean
+	@rm -rf .venv *.egg-info

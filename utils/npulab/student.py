@@ -1,0 +1,207 @@
+"""Make the student version of a chapter from the notebook in git, which holds the solutions.
+
+A chapter's notebook is the single source. In a code cell, the lines between the two markers
+
+    ### BEGIN SOLUTION
+    ### END SOLUTION
+
+(each alone on its line, at any indentation) are the solution. The student version keeps the cell and replaces each such
+block by one line, ``# YOUR CODE HERE (about N lines)``; where the block is the body of a function or loop, ``...`` follows so
+that the cell still compiles. N counts the lines of the solution that are neither blank nor comments.
+
+Cells tagged ``solution`` (a worked answer in words, or shown in full) are left out, and every output is cleared. Cells tagged
+``check`` are kept: in an untouched student version they, and only they, fail.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import io
+import sys
+import tokenize
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import nbformat
+
+BEGIN = "### BEGIN SOLUTION"
+END = "### END SOLUTION"
+SOLUTION_TAG = "solution"
+CHECK_TAG = "check"
+
+
+class SolutionMarkerError(ValueError):
+    """A ``BEGIN`` without its ``END``, an ``END`` without its ``BEGIN``, or one block inside another."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Lines ``first`` to ``last`` (0-based, both markers included) of a cell."""
+
+    first: int
+    last: int
+
+
+def _marker_lines(source: str) -> list[tuple[int, str]]:
+    """The (0-based line, marker) pairs of a cell, in order. A marker inside a string is text, not a marker."""
+    lines = source.splitlines()
+    candidates = [(number, line.strip()) for number, line in enumerate(lines) if line.strip() in (BEGIN, END)]
+    if not candidates:
+        return []
+    try:
+        tokens = list(tokenize.generate_tokens(io.StringIO(source).readline))
+    except (tokenize.TokenError, SyntaxError):  # IPython's magics and shell lines are not Python: trust the lines
+        return candidates
+    comments = {token.start[0] - 1 for token in tokens if token.type == tokenize.COMMENT}
+    return [(number, marker) for number, marker in candidates if number in comments]
+
+
+def solution_blocks(source: str, where: str = "cell") -> list[Block]:
+    """The solution blocks of a cell's source, top to bottom.
+
+    Raises:
+        SolutionMarkerError: naming ``where`` and the line, if the markers do not pair up.
+    """
+    blocks: list[Block] = []
+    begin: int | None = None
+    for number, marker in _marker_lines(source):
+        if marker == BEGIN:
+            if begin is not None:
+                raise SolutionMarkerError(
+                    f"{where}, line {number + 1}: '{BEGIN}' inside the block that line {begin + 1} began"
+                )
+            begin = number
+        else:
+            if begin is None:
+                raise SolutionMarkerError(f"{where}, line {number + 1}: '{END}' without a '{BEGIN}' before it")
+            blocks.append(Block(begin, number))
+            begin = None
+    if begin is not None:
+        raise SolutionMarkerError(f"{where}, line {begin + 1}: '{BEGIN}' is never closed by an '{END}'")
+    return blocks
+
+
+def _placeholder(block: list[str]) -> list[str]:
+    """What stands in the student version for one block (its lines, markers included)."""
+    indent = block[0][: len(block[0]) - len(block[0].lstrip())]
+    size = sum(1 for line in block[1:-1] if line.strip() and not line.strip().startswith("#"))
+    lines = [f"{indent}# YOUR CODE HERE (about {size} line{'' if size == 1 else 's'})"]
+    if indent:  # at the left margin nothing needs a body
+        lines.append(f"{indent}...")
+    return lines
+
+
+def student_source(source: str, where: str = "cell") -> str:
+    """A code cell's source with each solution block replaced by its placeholder; unchanged where there is none.
+
+    Raises:
+        SolutionMarkerError: if the markers do not pair up.
+    """
+    lines = source.splitlines()
+    for block in reversed(solution_blocks(source, where)):
+        lines[block.first : block.last + 1] = _placeholder(lines[block.first : block.last + 1])
+    return _join_like(source, lines)
+
+
+def solution_source(source: str, where: str = "cell") -> str:
+    """A code cell's source without the marker lines: what a page shows as the solution."""
+    lines = source.splitlines()
+    for block in reversed(solution_blocks(source, where)):
+        del lines[block.last], lines[block.first]
+    return _join_like(source, lines)
+
+
+def _join_like(source: str, lines: list[str]) -> str:
+    return "\n".join(lines) + ("\n" if source.endswith("\n") else "")
+
+
+def tags(cell: Any) -> list[str]:
+    """The tags of a notebook cell."""
+    return list(cell.get("metadata", {}).get("tags", []))
+
+
+def cell_name(path: str, index: int, cell: Any) -> str:
+    """How messages name a cell: by file, position and, where it has one, id."""
+    identity = f" (id {cell['id']})" if cell.get("id") else ""
+    return f"{path}, cell {index + 1}{identity}"
+
+
+def _student_cell(cell: Any, where: str) -> Any:
+    cell = copy.deepcopy(cell)
+    if cell["cell_type"] != "code":
+        return cell
+    cell["source"] = student_source(cell["source"], where)
+    cell["outputs"] = []
+    cell["execution_count"] = None
+    cell["metadata"].pop("execution", None)  # when and how long the solution ran
+    return cell
+
+
+def student_notebook(notebook: Any, path: str = "notebook") -> Any:
+    """The student version of a notebook (an ``nbformat`` node, left as it is).
+
+    Raises:
+        SolutionMarkerError: naming the cell whose markers do not pair up.
+    """
+    result = copy.deepcopy(notebook)
+    result["cells"] = [
+        _student_cell(cell, cell_name(path, index, cell))
+        for index, cell in enumerate(notebook["cells"])
+        if SOLUTION_TAG not in tags(cell)
+    ]
+    return result
+
+
+def write_student(source: Path, target: Path) -> None:
+    """Read the notebook ``source`` and write its student version to ``target``, making folders as needed.
+
+    Raises:
+        SolutionMarkerError: if a cell's markers do not pair up; nothing is written then.
+        FileExistsError: if ``target`` is ``source``, whose solutions would be lost.
+    """
+    if source.resolve() == target.resolve():
+        raise FileExistsError(f"{target} is the solution version itself; name another file with -o")
+    notebook = student_notebook(nbformat.read(source, as_version=4), str(source))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    nbformat.write(notebook, target)
+
+
+def plan(source: Path, output: Path | None) -> Iterator[tuple[Path, Path]]:
+    """The (source, target) pairs for a notebook or a folder of notebooks; ``student/`` is the default output folder.
+
+    Raises:
+        FileNotFoundError: if ``source`` is neither a notebook nor a folder that holds one.
+    """
+    folder = Path("student")
+    if source.is_dir():
+        notebooks = sorted(source.glob("*.ipynb"))
+        if not notebooks:
+            raise FileNotFoundError(f"no notebook (*.ipynb) in {source}")
+        yield from ((notebook, (output or folder) / notebook.name) for notebook in notebooks)
+    elif source.is_file():
+        if output is None or output.is_dir():
+            output = (output or folder) / source.name
+        yield source, output
+    else:
+        raise FileNotFoundError(f"no such notebook or folder: {source}")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command line of ``npulab student``."""
+    parser.add_argument("source", type=Path, help="a notebook, or a folder of notebooks")
+    parser.add_argument("-o", "--output", type=Path, help="file or folder to write (default: student/)")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """``npulab student``: write the student versions and say where; returns the exit code."""
+    try:
+        for source, target in plan(arguments.source, arguments.output):
+            write_student(source, target)
+            print(f"{source} -> {target}")
+    except (SolutionMarkerError, FileNotFoundError, FileExistsError) as error:
+        print(f"npulab student: {error}", file=sys.stderr)
+        return 1
+    return 0
