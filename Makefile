@@ -71,11 +71,14 @@ serve: $(STAMP)
 bench: $(STAMP)
 	@$(PY) -m npusim bench
 
+# Keeps the pins that still fit; `make lock ARGS=--upgrade` takes the newest of everything.
 lock: $(STAMP)
 	@$(PY) -m uv --version >/dev/null 2>&1 || $(PY) -m pip install -qq --disable-pip-version-check uv
-	@{ echo '# The whole environment, pinned, for Python 3.11 to 3.13. Made from pyproject.toml by `make lock`; do not edit by hand.'; \
-	   $(PY) -m uv pip compile --quiet --universal --python-version 3.11 --all-extras --no-header --no-annotate $(ARGS) pyproject.toml; \
-	 } > requirements.lock.new && mv requirements.lock.new requirements.lock
+	@$(PY) -m uv pip compile --quiet --universal --python-version 3.11 --all-extras --no-header --no-annotate \
+		$(ARGS) --output-file requirements.lock pyproject.toml
+	@{ echo '# The whole environment, pinned, for Python 3.11 to 3.13. Made from pyproject.toml by make lock; not to be edited.'; \
+	   cat requirements.lock; } > requirements.lock.new
+	@mv requirements.lock.new requirements.lock
 
 clean:
 	@rm -rf _build .mypy_cache .pytest_cache .ruff_cache .hypothesis student

@@ -77,10 +77,10 @@ class Clockwork:
     device: Device
     costs: Costs
     ticks_per_cycle: int
-    stream: Fraction  # ticks a byte on one stream
-    ddr_read: Fraction
-    ddr_write: Fraction
-    ddr_total: Fraction
+    stream: int  # ticks a byte on one stream
+    ddr_read: int  # ticks a byte
+    ddr_write: int
+    ddr_total: int
 
     @classmethod
     def of(cls, device: Device, costs: Costs) -> Clockwork:
@@ -93,7 +93,7 @@ class Clockwork:
             "ddr_total": clock / Fraction(device.ddr_total.value).limit_denominator(1),
         }
         ticks = lcm(*(rate.denominator for rate in rates.values()))
-        return cls(device, costs, ticks, *(rate * ticks for rate in rates.values()))
+        return cls(device, costs, ticks, *(int(rate * ticks) for rate in rates.values()))
 
     def cycles(self, n: int) -> int:
         """Ticks of n core cycles."""
