@@ -55,6 +55,7 @@ class MemRefType:
     offset: int = 0
     strides: tuple[int, ...] | None = None  # None: contiguous, row-major
     dynamic_offset: bool = False
+    space: int = 0  # MLIR-AIR's memory space: 0 DDR, 1 MemTile, 2 L1; IRON writes none
 
     @classmethod
     def of(cls, array_type: Any) -> MemRefType:
@@ -83,11 +84,12 @@ class MemRefType:
 
     def __str__(self) -> str:
         dims = "".join(f"{n}x" for n in self.shape)
+        space = f", {self.space} : i32" if self.space else ""
         if self.strides is None:
-            return f"memref<{dims}{self.element}>"
+            return f"memref<{dims}{self.element}{space}>"
         offset = "?" if self.dynamic_offset else self.offset
         at = f", offset: {offset}" if self.dynamic_offset or self.offset else ""
-        return f"memref<{dims}{self.element}, strided<[{', '.join(map(str, self.strides))}]{at}>>"
+        return f"memref<{dims}{self.element}, strided<[{', '.join(map(str, self.strides))}]{at}>{space}>"
 
 
 @dataclass(frozen=True)
