@@ -161,7 +161,7 @@ def run_jupyter_book(root: Path, extra: Iterable[str] = ()) -> None:
     # Notebooks start their kernel by name: let that be this Python's own, not a user's.
     environment = os.environ | {"JUPYTER_PREFER_ENV_PATH": "1", "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
     run = subprocess.run(  # its standard output only says where the site is; warnings and errors come on the other one
-        command, check=False, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+        command, check=False, cwd=root, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
     )
     if run.returncode:
         raise BookError("jupyter-book failed; the warnings above are errors here")

@@ -1,0 +1,164 @@
+"""The student version: solutions out, the rest as it was."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+from npulab.__main__ import main
+from npulab.student import (
+    SolutionMarkerError,
+    solution_blocks,
+    solution_source,
+    student_notebook,
+    student_source,
+)
+
+CASES = {
+    "body of a function": (
+        "def f(x):\n    ### BEGIN SOLUTION\n    y = x + 1\n    return y\n    ### END SOLUTION\n",
+        "def f(x):\n    # YOUR CODE HERE (about 2 lines)\n    ...\n",
+    ),
+    "left margin needs no body": (
+        "answer = ...\n### BEGIN SOLUTION\nanswer = 42\n### END SOLUTION",
+        "answer = ...\n# YOUR CODE HERE (about 1 line)",
+    ),
+    "nested deeper, code after it": (
+        "for i in r:\n    if i:\n        ### BEGIN SOLUTION\n        g(i)\n        ### END SOLUTION\n    h(i)\n",
+        "for i in r:\n    if i:\n        # YOUR CODE HERE (about 1 line)\n        ...\n    h(i)\n",
+    ),
+    "tabs are kept": (
+        "def f():\n\t### BEGIN SOLUTION\n\treturn 1\n\t### END SOLUTION\n",
+        "def f():\n\t# YOUR CODE HERE (about 1 line)\n\t...\n",
+    ),
+    "comments and blank lines do not count": (
+        "### BEGIN SOLUTION\n# why\n\na = 1\n\n# how\nb = 2\n### END SOLUTION\nc = 3",
+        "# YOUR CODE HERE (about 2 lines)\nc = 3",
+    ),
+    "two blocks": (
+        "### BEGIN SOLUTION\na = 1\n### END SOLUTION\nmiddle()\n### BEGIN SOLUTION\nb = 1\nc = 1\n### END SOLUTION",
+        "# YOUR CODE HERE (about 1 line)\nmiddle()\n# YOUR CODE HERE (about 2 lines)",
+    ),
+    "an IPython magic in the cell": (
+        "%matplotlib inline\n!ls\n### BEGIN SOLUTION\na = 1\n### END SOLUTION\n",
+        "%matplotlib inline\n!ls\n# YOUR CODE HERE (about 1 line)\n",
+    ),
+    "no markers": ("a = 1  ### BEGIN SOLUTION is only mentioned", "a = 1  ### BEGIN SOLUTION is only mentioned"),
+    "markers inside a string are text": (
+        's = """\n### BEGIN SOLUTION\n### END SOLUTION\n"""\n',
+        's = """\n### BEGIN SOLUTION\n### END SOLUTION\n"""\n',
+    ),
+    "a marker in a string inside a block": (
+        '### BEGIN SOLUTION\ns = """\n### END SOLUTION\n"""\n### END SOLUTION\nt = 1',
+        "# YOUR CODE HERE (about 2 lines)\nt = 1",
+    ),
+    "empty": ("", ""),
+}
+
+
+@pytest.mark.parametrize(("source", "expected"), CASES.values(), ids=CASES.keys())
+def test_student_source(source: str, expected: str) -> None:
+    assert student_source(source) == expected
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if "magic" not in name])
+def test_both_versions_compile(name: str) -> None:
+    source, expected = CASES[name]
+    ast.parse(source)
+    ast.parse(expected)
+    ast.parse(solution_source(source))
+
+
+def test_solution_source_drops_only_the_marker_lines() -> None:
+    source = CASES["nested deeper, code after it"][0]
+    assert solution_source(source) == "for i in r:\n    if i:\n        g(i)\n    h(i)\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("a = 1\n### BEGIN SOLUTION\nb = 1", "line 2: '### BEGIN SOLUTION' is never closed"),
+        ("### END SOLUTION", "line 1: '### END SOLUTION' without"),
+        ("### BEGIN SOLUTION\n### BEGIN SOLUTION\n### END SOLUTION", "line 2: .* inside the block that line 1 began"),
+        ("### BEGIN SOLUTION\n### END SOLUTION\n### END SOLUTION", "line 3: '### END SOLUTION' without"),
+    ],
+)
+def test_unbalanced_markers_name_cell_and_line(source: str, message: str) -> None:
+    with pytest.raises(SolutionMarkerError, match=f"chapter, {message}"):
+        solution_blocks(source, "chapter")
+
+
+def chapter() -> nbformat.NotebookNode:
+    """A small chapter with every kind of cell."""
+    output = new_output("stream", text="42\n")
+    return new_notebook(
+        cells=[
+            new_markdown_cell("# Text\n### BEGIN SOLUTION\nstays in words\n### END SOLUTION"),
+            new_code_cell("a = 42\nprint(a)", outputs=[output], execution_count=1),
+            new_code_cell("### BEGIN SOLUTION\nb = a\n### END SOLUTION", execution_count=2, metadata={"tags": ["exercise"]}),
+            new_code_cell("assert b == 42", metadata={"tags": ["check"]}, execution_count=3),
+            new_markdown_cell("Because b is a.", metadata={"tags": ["solution"]}),
+            new_code_cell("b = a  # again, in full", metadata={"tags": ["solution"]}),
+        ]
+    )
+
+
+def test_student_notebook() -> None:
+    before = chapter()
+    after = student_notebook(before)
+    assert [cell.source for cell in after.cells] == [
+        before.cells[0].source,
+        "a = 42\nprint(a)",
+        "# YOUR CODE HERE (about 1 line)",
+        "assert b == 42",
+    ]
+    code = [cell for cell in after.cells if cell.cell_type == "code"]
+    assert all(cell.outputs == [] and cell.execution_count is None for cell in code)
+    assert before.cells[1].outputs, "the notebook given was changed"
+    nbformat.validate(after)
+
+
+def test_command_writes_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    nbformat.write(chapter(), tmp_path / "one.ipynb")
+    target = tmp_path / "new" / "out.ipynb"
+    assert main(["student", str(tmp_path / "one.ipynb"), "-o", str(target)]) == 0
+    assert len(nbformat.read(target, as_version=4).cells) == 4
+    assert str(target) in capsys.readouterr().out
+
+
+def test_command_writes_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "book").mkdir()
+    for name in ("one", "two"):
+        nbformat.write(chapter(), tmp_path / "book" / f"{name}.ipynb")
+    assert main(["student", "book"]) == 0
+    assert sorted(path.name for path in (tmp_path / "student").iterdir()) == ["one.ipynb", "two.ipynb"]
+
+
+def test_command_never_overwrites_the_solutions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    nbformat.write(chapter(), tmp_path / "one.ipynb")
+    text = (tmp_path / "one.ipynb").read_text()
+    assert main(["student", str(tmp_path / "one.ipynb"), "-o", str(tmp_path)]) == 1
+    assert (tmp_path / "one.ipynb").read_text() == text
+    assert "solution version itself" in capsys.readouterr().err
+
+
+def test_command_names_the_cell_with_bad_markers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bad = new_notebook(cells=[new_markdown_cell("x"), new_code_cell("### BEGIN SOLUTION\nb = 1", id="middle")])
+    nbformat.write(bad, tmp_path / "bad.ipynb")
+    assert main(["student", str(tmp_path / "bad.ipynb"), "-o", str(tmp_path / "out.ipynb")]) == 1
+    assert "bad.ipynb, cell 2 (id middle), line 1" in capsys.readouterr().err
+    assert not (tmp_path / "out.ipynb").exists()
+
+
+@pytest.mark.parametrize("what", ["missing.ipynb", "."])
+def test_command_says_what_it_did_not_find(
+    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["student", what]) == 1
+    assert capsys.readouterr().err.startswith("npulab student: no ")
