@@ -113,6 +113,7 @@ class Flow:
     dest_port: str = "DMA"
     dest_channel: int = 0
     packet_id: int | None = None
+    shim_symbol: str | None = None  # the name by which the host sequence drives its shim end
     loc: Loc = UNKNOWN
 
 
