@@ -1,0 +1,8 @@
+"""Reads and prints MLIR in generic form: the language between the NPU toolchain and npusim."""
+
+from __future__ import annotations
+
+from npusim.mlir.generic import Module, RawOp, parse
+from npusim.mlir.printer import print_module
+
+__all__ = ["Module", "RawOp", "parse", "print_module"]
