@@ -1,4 +1,4 @@
-"""Sphinx extension of the book: an exercise's page shows the skeleton first and the solution folded.
+"""Sphinx extension of the book: an exercise's page shows the skeleton first and the solution folded; no unused scripts.
 
 The notebook in git holds the solution (see :mod:`npulab.student`). Before a page is parsed, each code cell with a solution
 block becomes two: a code listing with the student's version, and the cell itself, without the markers, folded under "Show a
@@ -62,7 +62,22 @@ def show_skeletons(app: Sphinx, docname: str, content: list[str]) -> None:
         content[0] = json.dumps(notebook)
 
 
+def drop_thebe(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """Handler of ``html-page-context``: leave out the scripts of Thebe, which Jupyter Book always adds.
+
+    Thebe would run cells on a public server. The book does not offer that, and the scripts' constants, declared twice,
+    are an error in the console of every page.
+    """
+    context["script_files"] = [script for script in context.get("script_files", []) if not _is_thebe(script)]
+
+
+def _is_thebe(script: Any) -> bool:
+    text = f"{getattr(script, 'filename', script)} {getattr(script, 'attributes', {}).get('body', '')}"
+    return "thebe" in text.lower()
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """Called by Sphinx."""
     app.connect("source-read", show_skeletons)
+    app.connect("html-page-context", drop_thebe, priority=900)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
