@@ -1,0 +1,82 @@
+"""The chapters teach: untouched exercises fail, and only they; the notebooks in git hold no outputs.
+
+That each notebook as it is in git, with its solutions, runs from top to bottom is the other half: nbval, which this suite's
+``pytest`` options apply to every notebook in ``book/``.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+from npulab import book
+from npulab.student import CHECK_TAG, SOLUTION_TAG, cell_name, solution_blocks, student_notebook, tags
+
+ROOT = Path(__file__).resolve().parents[2]
+CHAPTERS = book.chapters(ROOT)
+PARAMETERS = [pytest.param(path, id=path.stem) for path in CHAPTERS]
+
+
+def read(path: Path) -> Any:
+    return nbformat.read(path, as_version=4)
+
+
+def failures(notebook: Any) -> dict[int, str]:
+    """The cells that raised, by position, each with its error."""
+    return {
+        index: f"{output['ename']}: {output['evalue']}"
+        for index, cell in enumerate(notebook["cells"])
+        for output in cell.get("outputs", [])
+        if output["output_type"] == "error"
+    }
+
+
+def test_every_notebook_is_in_the_table_of_contents() -> None:
+    assert sorted((ROOT / "book").glob("*.ipynb")) == sorted(CHAPTERS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", PARAMETERS)
+def test_untouched_student_version_fails_in_its_checks_only(path: Path, tmp_path: Path) -> None:
+    notebook = student_notebook(read(path), path.name)
+    client = NotebookClient(
+        notebook, timeout=300, kernel_name="python3", allow_errors=True, resources={"metadata": {"path": str(tmp_path)}}
+    )
+    client.execute()
+    failed = failures(notebook)
+    checks = [index for index, cell in enumerate(notebook["cells"]) if CHECK_TAG in tags(cell)]
+    assert sorted(failed) == checks, "\n".join(
+        f"{cell_name(path.name, index, notebook['cells'][index])}: {error}" for index, error in failed.items()
+    )
+
+
+@pytest.mark.parametrize("path", PARAMETERS)
+def test_each_check_follows_an_exercise(path: Path) -> None:
+    """A check cell tests something: between it and the check before it, there is a solution to write."""
+    notebook = read(path)
+    todo = 0
+    for index, cell in enumerate(notebook["cells"]):
+        if cell["cell_type"] != "code":
+            continue
+        where = cell_name(path.name, index, cell)
+        blocks = solution_blocks(cell["source"], where)
+        assert not (blocks and {CHECK_TAG, SOLUTION_TAG} & set(tags(cell))), f"{where} is exercise and check or solution at once"
+        todo += len(blocks)
+        if CHECK_TAG in tags(cell):
+            assert todo, f"{where} checks nothing that the reader wrote"
+            todo = 0
+    assert not todo, f"the last exercise of {path.name} has no check cell"
+
+
+@pytest.mark.parametrize("path", PARAMETERS)
+def test_notebook_in_git_is_clean(path: Path) -> None:
+    """No outputs and no counts (they go stale, and bloat each change); the kernel is the one of this environment."""
+    notebook = read(path)
+    code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    assert [cell["id"] for cell in code if cell["outputs"] or cell["execution_count"] is not None] == []
+    assert notebook["metadata"]["kernelspec"]["name"] == "python3"
+    nbformat.validate(notebook)
