@@ -21,7 +21,7 @@ class KernelModel:
     """``compute(*args)`` works in place on numpy arrays in the order of the declared arguments (keyword ``cascade`` with
     ``put(array)`` and ``get(shape, dtype)`` if ``uses_cascade``). ``cycles(*args, device)`` gets a MemRefType for each
     array and the number for each scalar and returns core cycles. ``bound`` is the same for the lower bound (issue slots
-    only), or None.
+    only), or None. ``cascade_bytes(*types)`` says how many bytes a call gets and puts; only timing-only runs need it.
     """
 
     compute: Callable[..., None]
@@ -30,6 +30,7 @@ class KernelModel:
     uses_cascade: bool = False
     source: str = ""  # where the cycle model comes from
     confidence: str = "L"
+    cascade_bytes: Callable[..., tuple[int, int]] | None = None
 
 
 _REGISTRY: dict[str, KernelModel] = {}
@@ -43,11 +44,12 @@ def model(
     uses_cascade: bool = False,
     source: str = "",
     confidence: str = "L",
+    cascade_bytes: Callable[..., tuple[int, int]] | None = None,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Decorator that registers a numpy function as the model of kernel ``name`` (a later one replaces it)."""
 
     def register(compute: Callable[..., None]) -> Callable[..., None]:
-        _REGISTRY[name] = KernelModel(compute, cycles, bound, uses_cascade, source, confidence)
+        _REGISTRY[name] = KernelModel(compute, cycles, bound, uses_cascade, source, confidence, cascade_bytes)
         return compute
 
     return register

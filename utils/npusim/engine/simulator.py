@@ -1,0 +1,198 @@
+"""One machine loaded on the simulated NPU: its state, and runs of its host sequence.
+
+State survives a run, as on the NPU: buffers, lock values, the position of every descriptor ring and the point each core
+has reached. A second run goes on from there.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from npusim import kernels as kernel_models
+from npusim.costs import Clockwork, Costs
+from npusim.engine.cascade import CascadePorts
+from npusim.engine.control import Touched
+from npusim.engine.core import CoreRun, Surroundings, compile_core
+from npusim.engine.deadlock import explain
+from npusim.engine.dma import End, Stream, channel_end
+from npusim.engine.host import Host
+from npusim.engine.loop import Loop
+from npusim.engine.state import Ddr, LockState, Memory
+from npusim.errors import DesignError, NpuError, UnsupportedError
+from npusim.ir import walk
+from npusim.kernels import KernelModel
+from npusim.machine import DmaChannel, Machine
+from npusim.report import LEVELS, ChannelUse, CoreUse, Level, Report, TraceEvent, Traffic
+from npusim.types import numpy_dtype
+
+
+class Simulator:
+    """A loaded machine. ``data=False`` runs only its timing: the cycles are the same, nothing is computed.
+
+    ``kernels`` maps kernel names to models and wins over registered ones. UnsupportedError names an operation or kernel
+    that cannot be run.
+    """
+
+    def __init__(
+        self,
+        machine: Machine,
+        *,
+        kernels: Mapping[str, KernelModel] | None = None,
+        costs: Costs | None = None,
+        data: bool = True,
+        trace: bool = True,
+    ) -> None:
+        self.machine, self.data = machine, data
+        self.clock = Clockwork.of(machine.device, costs or Costs())
+        self.loop = Loop()
+        self.memory = Memory()
+        self.locks = {lock: LockState(lock) for lock in machine.locks}
+        self.trace: list[Any] | None = [] if trace else None
+        self.scratchpad = {s.name: numpy_dtype(s.element).type(0) for s in machine.scratchpads}
+        self.cascades = CascadePorts(machine.cascades, self.loop, self.clock, self.trace, data)
+        self.ends = {channel: self._end(channel) for channel in machine.channels}
+        self.streams: list[Stream] = []
+        self.cores: list[CoreRun] = []
+        self.host: Host | None = None
+        self._load_streams()
+        self._load_cores(kernels)
+
+    def _end(self, channel: DmaChannel) -> End:
+        dimensions = self.machine.device.limits(channel.tile.row).dims.value
+        return channel_end(channel, self.memory if self.data else None, self.locks, dimensions)
+
+    def _load_streams(self) -> None:
+        ddr = Ddr(self.loop, self.clock)
+        for route in self.machine.routes:
+            if route.packet_id is not None:
+                raise UnsupportedError(f"the packet-switched stream {route.name!r} is not served yet")
+            ends = [self.ends[channel] for channel in (route.source, *route.dests)]
+            self.streams.append(Stream(route, ends, self.loop, self.clock, ddr, self.trace, self.data))
+        for stream in self.streams:
+            self.loop.start(stream.process())
+
+    def _load_cores(self, given: Mapping[str, KernelModel] | None) -> None:
+        called = {str(op.attrs["callee"]) for core in self.machine.cores for op in walk(core.body) if op.name == "func.call"}
+        around = Surroundings(
+            machine=self.machine,
+            loop=self.loop,
+            clock=self.clock,
+            memory=self.memory,
+            locks=self.locks,
+            models={name: kernel_models.lookup(self.machine.kernels[name], given) for name in sorted(called)},
+            cascades=self.cascades,
+            scratchpad=self.scratchpad,
+            touched=Touched.of(self.machine),
+            trace=self.trace,
+            data=self.data,
+        )
+        for core in self.machine.cores:
+            process, run = compile_core(core, around)
+            self.cores.append(run)
+            self.loop.start(process)
+
+    def record(self, track: str, name: str, kind: str, begun: int) -> None:
+        """Trace an interval that ends now."""
+        if self.trace is not None and self.loop.now > begun:
+            self.trace.append((track, name, kind, begun, self.loop.now - begun))
+
+    def run(self, args: Sequence[Any]) -> Report:
+        """Run the host sequence once over ``args`` (its arrays, written in place, and scalars).
+
+        Raises DeadlockError that says who waits for whom, and DesignError with file and line for what goes wrong in a
+        core (an index outside, a kernel model that fails).
+        """
+        if self.machine.sequence is None:
+            raise DesignError("the design has no host sequence, so nothing moves data in or out")
+        self._reset()
+        begun, counted, cascaded = self.loop.now, self.loop.resumptions, self.cascades.moved
+        self.host = Host(self, self.machine.sequence, list(args))
+        self.loop.stopped = False
+        self.loop.start(self.host.process())
+        try:
+            with np.errstate(all="ignore"):
+                ended = self.loop.run()
+        except Exception as error:
+            raise self._located(error) from error
+        if not ended:
+            raise explain(self)
+        return self._report(begun, self.loop.resumptions - counted, self.cascades.moved - cascaded)
+
+    def _reset(self) -> None:
+        """Start counting anew; the state of the array stays."""
+        if self.trace is not None:
+            self.trace.clear()
+        for end in self.ends.values():
+            end.use = ChannelUse(end.channel)
+        for run in self.cores:
+            run.busy[0] = 0
+            run.use.stalled.clear()
+            run.since = max(run.since, self.loop.now)
+            for counts in run.counts.values():
+                counts[:] = [0, 0]
+
+    def _located(self, error: Exception) -> Exception:
+        """The same failure with the core and the line of the design it happened at."""
+        runs = {run.filename: run for run in self.cores}
+        for frame in traceback.extract_tb(error.__traceback__):
+            run = runs.get(frame.filename)
+            if run is not None:
+                at = run.locs[(frame.lineno or 1) - 1]
+                kind = type(error) if isinstance(error, NpuError) else DesignError
+                what = str(error) if isinstance(error, (NpuError, ValueError, IndexError)) else repr(error)
+                return kind(f"core {run.program.name!r} of tile {run.program.tile}, at {at}: {what}")
+        return error
+
+    def _report(self, begun: int, resumptions: int, cascaded: int) -> Report:
+        traffic: dict[Level, Traffic] = {level: Traffic() for level in LEVELS}
+        for channel, end in self.ends.items():
+            level = traffic[LEVELS[min(channel.tile.row, 2)]]
+            if channel.direction == "MM2S":
+                level.read += end.use.bytes
+            else:
+                level.written += end.use.bytes
+        assert self.host is not None
+        return Report(
+            machine=self.machine,
+            ticks=self.loop.now - begun,
+            ticks_per_cycle=self.clock.ticks_per_cycle,
+            clock_hz=self.machine.device.clock_hz,
+            traffic=traffic,
+            channels=[end.use for end in self.ends.values()],
+            cores=[self._core_use(run) for run in self.cores],
+            trace=self._events(begun),
+            cascade_bytes=cascaded,
+            resumptions=resumptions,
+            warnings=[*self.machine.warnings, *self._unfinished()],
+        )
+
+    def _events(self, begun: int) -> list[TraceEvent]:
+        if self.trace is None:
+            return []
+        events = sorted(map(TraceEvent._make, self.trace), key=lambda e: (e.start, e.track))
+        return [e._replace(start=e.start - begun) for e in events] if begun else events
+
+    def _core_use(self, run: CoreRun) -> CoreUse:
+        stalled = dict(run.use.stalled)
+        waits_for = run.waits_for
+        if run.blocked is not None:  # it waits still, and did to the end
+            waits_for = run.blocked.port.fifo if run.blocked.port else run.blocked.lock.name
+        if waits_for:
+            stalled[waits_for] = stalled.get(waits_for, 0) + self.loop.now - run.since
+        kernels = {name: (calls, ticks) for name, (calls, ticks) in run.counts.items()}
+        return CoreUse(run.program.tile, run.program.name, run.busy[0], stalled, kernels)
+
+    def _unfinished(self) -> list[str]:
+        assert self.host is not None
+        return [
+            f"the host sequence ended while a transfer of {task.name!r} on {task.channel} was still running: its data "
+            "may be incomplete; drain it with wait=True"
+            for task in self.host.unfinished()
+            if task.channel.direction == "S2MM"
+        ]
+
+

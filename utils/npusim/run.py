@@ -1,0 +1,38 @@
+"""Place and run a design in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from npusim.costs import Costs
+from npusim.engine import Simulator
+from npusim.graph import Design
+from npusim.kernels import KernelModel
+from npusim.machine import Machine
+from npusim.place import place
+from npusim.report import Report
+
+listeners: list[Callable[[Report], None]] = []
+"""Called after each run, with its report: how a notebook gets at the runs of an @iron.jit design."""
+
+
+def simulate(
+    design: Design | Machine,
+    args: Sequence[Any],
+    *,
+    kernels: Mapping[str, KernelModel] | None = None,
+    costs: Costs | None = None,
+    data: bool = True,
+    trace: bool = True,
+) -> Report:
+    """Run a design (placed first) or a machine once over ``args``: arrays of the host sequence, written in place.
+
+    With ``data=False`` only the timing is run, in the same number of cycles; the arrays are not touched. Raises
+    DesignError, CapacityError, DeadlockError (the design's fault) or UnsupportedError (ours).
+    """
+    machine = place(design) if isinstance(design, Design) else design
+    report = Simulator(machine, kernels=kernels, costs=costs, data=data, trace=trace).run(args)
+    for listener in list(listeners):
+        listener(report)
+    return report
