@@ -1,0 +1,15 @@
+"""Pictures of a design and of a run, as SVG: :func:`array`, :func:`timeline`, :func:`memory`, :func:`pattern`, :func:`graph`.
+
+Each returns a :class:`~npulab.draw.svg.Picture`, which a notebook shows; its ``alt`` says in words what is to be seen.
+"""
+
+from __future__ import annotations
+
+from npulab.draw.array import array
+from npulab.draw.graph import graph
+from npulab.draw.memory import memory
+from npulab.draw.pattern import pattern
+from npulab.draw.svg import Picture
+from npulab.draw.timeline import timeline
+
+__all__ = ["Picture", "array", "timeline", "memory", "pattern", "graph"]
