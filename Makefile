@@ -48,7 +48,7 @@ $(STAMP): requirements.lock pyproject.toml
 	@touch $(STAMP)
 
 lint: $(STAMP)
-	@$(PY) -m ruff check .
+	@$(PY) -m ruff check --output-format concise .
 	@$(PY) -m mypy utils/npusim utils/npulab
 
 # One pytest run for everything: unit tests, the notebooks as they are (nbval), the student versions, and, where a fresh

@@ -25,11 +25,13 @@ FLAGS = (
     # Whatever a page might ask of another host fails at once, and shows.
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )
-#: Settled means loaded, formulas typeset and fonts there.
+#: Settled means loaded, formulas typeset, fonts there, and colours at the end of their transition.
 SETTLED = """
 const done = arguments[arguments.length - 1];
 const math = () => window.MathJax && MathJax.startup && MathJax.startup.promise;
-Promise.resolve(math()).then(() => document.fonts.ready).then(() => done(true), error => done(String(error)));
+Promise.resolve(math()).then(() => document.fonts.ready).then(() => {
+    for (const animation of document.getAnimations()) if (animation instanceof CSSTransition) animation.finish();
+}).then(() => done(true), error => done(String(error)));
 """
 
 
