@@ -90,19 +90,14 @@ def test_console_command() -> None:
     assert "BEGIN SOLUTION" in run.stdout
 
 
-def tracked(*patterns: str) -> list[Path]:
-    """Files of the repository that match, without what git ignores."""
-    listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *patterns],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return [ROOT / name for name in listed.stdout.splitlines() if (ROOT / name).is_file()]
+def files(*suffixes: str) -> list[Path]:
+    """The repository's own files with one of the suffixes (a name without a dot is its own suffix)."""
+    places = [ROOT.iterdir(), *((ROOT / name).rglob("*") for name in (".ci", "book", "designs", "tests", "utils"))]
+    found = (path for place in places for path in place if path.is_file() and "__pycache__" not in path.parts)
+    return sorted(path for path in found if (path.suffix or path.name) in suffixes)
 
 
-@pytest.mark.parametrize("page", tracked("*.md"), ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize("page", files(".md"), ids=lambda path: str(path.relative_to(ROOT)))
 def test_local_links_of_the_text_files_exist(page: Path) -> None:
     links = re.findall(r"\]\((?!https?:|mailto:|#)([^)#\s]+)", page.read_text())
     assert [link for link in links if not (page.parent / link).exists()] == []
@@ -134,7 +129,7 @@ def test_no_registry_is_named() -> None:
     hosts = [".".join(parts) for parts in (("pypi", "org"), ("pythonhosted", "org"), ("npmjs", "org"), ("npmjs", "com"))]
     named = [
         str(path.relative_to(ROOT))
-        for path in tracked("*.lock", "*.toml", "*.yml", "*.yaml", "Makefile", ".ci", "*.md", "*.py", "*.ipynb")
+        for path in files(".lock", ".toml", ".yml", ".cff", "Makefile", "run", ".md", ".py", ".ipynb")
         if any(host in path.read_text() for host in hosts)
     ]
     assert named == []
