@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from npusim.mlir.generic import Module, RawOp, parse
+from npusim.mlir.high import read_high
 from npusim.mlir.printer import print_module
 
-__all__ = ["Module", "RawOp", "parse", "print_module"]
+__all__ = ["Module", "RawOp", "parse", "print_module", "read_high"]

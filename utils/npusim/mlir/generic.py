@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, cast
 
+from npusim.errors import DesignError
 from npusim.ir import Block, Loc, Op, Region, Value
 from npusim.mlir.attributes import Attribute, FunctionType, plain
 from npusim.mlir.text import Cursor
@@ -49,6 +50,12 @@ class RawOp(Op):
     def prop(self, name: str, default: Any = None) -> Any:
         """The plain Python value of a property."""
         return plain(self.props[name]) if name in self.props else default
+
+    def need(self, name: str) -> Any:
+        """The same of a property that must be there; DesignError if it is not."""
+        if name not in self.props:
+            raise DesignError(f"{self.loc}: {self.name} lacks its property {name}")
+        return plain(self.props[name])
 
 
 @dataclass(eq=False)
