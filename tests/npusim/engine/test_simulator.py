@@ -281,9 +281,9 @@ def test_the_cascade_carries_data_and_takes_the_same_time_without():
 
 def test_a_put_blocks_after_two_words_until_it_is_taken():
     arrays = [np.zeros(192, np.int32) for _ in range(3)]
-    report = Simulator(cascade_machine(), kernels=cascade_models(256, puts=3)).run(arrays)
+    report = Simulator(cascade_machine(), kernels=cascade_models(256, puts=6)).run(arrays)
     assert report.core((0, 3)).stalled["cascade output"] > 0
-    assert report.core((0, 3)).kernels["put"][0] == 1  # still in its first call: nobody takes the other two
+    assert report.core((0, 3)).kernels["put"][0] == 1  # still in its first call: nobody takes the other three
 
 
 def test_a_get_of_more_than_is_put_is_a_deadlock_that_says_so():
