@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from npusim.devices import device
 from npusim.graph import Core, Design, Fifo, Link, LogicalTile
 from npusim.ir import Region
@@ -123,7 +124,7 @@ def saxpy_report(objects: int = 16) -> Report:
     events, t = [TraceEvent("host", "fill x", "task", 0, 200 * TICKS)], 747 * TICKS
     core = CoreUse(Coord(0, 2), "saxpy")
     end = 0
-    for i in range(objects):
+    for _ in range(objects):
         for name, index in (("x", 0), ("y", 1)):
             for tile in (Coord(0, 0), Coord(0, 2)):
                 way = "MM2S" if tile.row == 0 else "S2MM"
@@ -187,7 +188,9 @@ def matmul_report(events_per_core: int = 60) -> Report:
         for i in range(events_per_core):
             stall, work = int(rng.integers(5, 300)) * TICKS, int(rng.integers(300, 420)) * TICKS
             events.append(TraceEvent(f"core {core.tile}", "memB", "stall", t, stall))
-            events.append(TraceEvent(f"core {core.tile}", "zero" if i % 8 == 0 else "matmul", "kernel", t + stall, work))
+            events.append(
+                TraceEvent(f"core {core.tile}", "zero" if i % 8 == 0 else "matmul", "kernel", t + stall, work)
+            )
             t += stall + work
             use.busy += work
             use.stalled["memB"] = use.stalled.get("memB", 0) + stall
@@ -240,6 +243,23 @@ def split_design() -> Design:
     d.links = [Link([src], ins), Link(outs, [dst])]
     d.cores = [Core(c, Region.single(), f"worker {i}") for i, c in enumerate(cores)]
     d.tiles = [shim_in, shim_out, mem, *cores]
+    return d
+
+
+def matmul_design() -> Design:
+    """32 workers: A and B through MemTile splits, C through joins."""
+    d = Design(device("npu2"))
+    shim = LogicalTile("shim", 0, 0)
+    big, small = MemRefType((4096,), "bf16"), BF16_1K
+    for col in range(8):
+        mem = LogicalTile("mem", col, 1)
+        cores = [LogicalTile("core", col, 2 + i) for i in range(4)]
+        src, dst = Fifo(f"B_{col}", big, shim, [mem]), Fifo(f"C_{col}", big, mem, [shim])
+        ins = [Fifo(f"memB_{col}_{i}", small, mem, [c]) for i, c in enumerate(cores)]
+        outs = [Fifo(f"memC_{col}_{i}", small, c, [mem]) for i, c in enumerate(cores)]
+        d.fifos += [src, *ins, *outs, dst]
+        d.links += [Link([src], ins), Link(outs, [dst])]
+        d.cores += [Core(c, Region.single(), f"matmul_{col}_{i}") for i, c in enumerate(cores)]
     return d
 
 

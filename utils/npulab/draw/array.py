@@ -6,12 +6,11 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
-from npusim.machine import Coord, CoreProgram, DmaChannel, Machine, MemBuffer
-from npusim.report import CoreUse, Report
-
 from npulab.draw import theme
 from npulab.draw.svg import Canvas, Picture, fit, size_text, text_width
 from npulab.draw.wires import Wire, busiest, channel_key, family, neighbours, wires
+from npusim.machine import Coord, CoreProgram, DmaChannel, Machine, MemBuffer
+from npusim.report import CoreUse, Report
 
 LANE = 4.5
 PIP = 5.0
@@ -120,7 +119,7 @@ class _Plan:
         rows = {t.at.row for t in used}
         self.heights = {t.row: heights.get(t.row, core) if t.row in rows else 24.0 for t in tiles}
         self.lefts = _sums([self.corridor_x + self.widths[c] for c in columns], 0.0)
-        self.tops = _sums([self.heights[r] + self.corridor_y for r in reversed(sorted(self.heights))], 44.0)
+        self.tops = _sums([self.heights[r] + self.corridor_y for r in sorted(self.heights, reverse=True)], 44.0)
         self.width, self.bottom = self.lefts[-1] + 12, self.tops[-1]
 
     def x(self, col: int) -> float:
@@ -210,10 +209,14 @@ class _Array:
         w = self.plan.box - 14
         kind = self.device.kind(tile.at.row)
         name = tile.core.name if tile.core else ("MemTile" if kind == "mem" else "memory only")
-        self.canvas.text(x + 8, y + 14, fit(name, w, 10.5 if self.plan.wide else 9), "bold small" if self.plan.wide else "bold tiny")
+        self.canvas.text(
+            x + 8, y + 14, fit(name, w, 10.5 if self.plan.wide else 9), "bold small" if self.plan.wide else "bold tiny"
+        )
         capacity = self.device.limits(tile.at.row).memory.value
         self.fill_bar(tile, x + 8, y + 20, w, capacity)
-        share = f"{size_text(tile.nbytes)} of {size_text(capacity)}" if self.plan.wide else f"{tile.nbytes / 1024:.3g} KiB"
+        share = (
+            f"{size_text(tile.nbytes)} of {size_text(capacity)}" if self.plan.wide else f"{tile.nbytes / 1024:.3g} KiB"
+        )
         over = tile.nbytes > capacity
         self.canvas.text(x + 8, y + 41, share + (" too much!" if over else ""), "tiny t-red" if over else "tiny")
         if tile.use is not None:
@@ -241,7 +244,9 @@ class _Array:
         self.canvas.text(x + w, y - 6, f"{busy:.0%} busy" if self.plan.wide else f"{busy:.0%}", "tiny", "end")
         self.canvas.rect(x, y, w, 5, "well", rx=1)
         self.canvas.rect(x, y, w * min(busy, 1), 5, "f-blue", hint=f"busy {busy:.1%}")
-        self.canvas.rect(x + w * min(busy, 1), y, w * max(min(stall, 1 - busy), 0), 5, "t-red", hint=f"stalled {stall:.1%}")
+        self.canvas.rect(
+            x + w * min(busy, 1), y, w * max(min(stall, 1 - busy), 0), 5, "t-red", hint=f"stalled {stall:.1%}"
+        )
 
     def fifo_lines(self, tile: _Tile, x: float, y: float, w: float) -> None:
         groups = tile.groups()
@@ -319,14 +324,30 @@ class _Array:
             ends = self.plan.y(low.row), self.plan.y(high.row) + self.box_height(high.row)
             start, tip = ends if a is low else ends[::-1]
             s = 1 if tip > start else -1
-            corners = [(x - 4, start), (x - 4, tip - 7 * s), (x - 7, tip - 7 * s), (x, tip), (x + 7, tip - 7 * s), (x + 4, tip - 7 * s), (x + 4, start)]
+            corners = [
+                (x - 4, start),
+                (x - 4, tip - 7 * s),
+                (x - 7, tip - 7 * s),
+                (x, tip),
+                (x + 7, tip - 7 * s),
+                (x + 4, tip - 7 * s),
+                (x + 4, start),
+            ]
         else:
             y = self.plan.y(a.row) + shift
             left, right = (a, b) if a.col < b.col else (b, a)
             ends = self.plan.x(left.col) + self.plan.widths[left.col], self.plan.x(right.col)
             start, tip = ends if a is left else ends[::-1]
             s = 1 if tip > start else -1
-            corners = [(start, y - 4), (tip - 7 * s, y - 4), (tip - 7 * s, y - 7), (tip, y), (tip - 7 * s, y + 7), (tip - 7 * s, y + 4), (start, y + 4)]
+            corners = [
+                (start, y - 4),
+                (tip - 7 * s, y - 4),
+                (tip - 7 * s, y - 7),
+                (tip, y),
+                (tip - 7 * s, y + 7),
+                (tip - 7 * s, y + 4),
+                (start, y + 4),
+            ]
         self.canvas.add("polygon", cls, hint, points=" ".join(f"{px:.1f},{py:.1f}" for px, py in corners))
 
     def host(self) -> None:
@@ -342,7 +363,11 @@ class _Array:
             if channel.tile.row or channel.tile.col not in self.plan.columns:
                 continue
             out = channel.direction == "MM2S"
-            x = self.plan.x(channel.tile.col) + self.plan.widths[channel.tile.col] * (0.2 if out else 0.62) + channel.index * 12
+            x = (
+                self.plan.x(channel.tile.col)
+                + self.plan.widths[channel.tile.col] * (0.2 if out else 0.62)
+                + channel.index * 12
+            )
             edge = self.plan.y(0) + self.box_height(0)
             hue = self.hues.get(channel.fifo or "", "blue")
             self.canvas.line(x, edge + (6 if out else 0), x, y - (0 if out else 6), f"wire s-{hue}", stroke_width=1.5)
@@ -352,11 +377,15 @@ class _Array:
 
     def channel_text(self, channel: DmaChannel) -> str:
         busy = self.load.get(channel_key(channel))
-        return f"{channel}: {channel.fifo or 'no fifo'}" + ("" if busy is None else f", {busy:.0%} of its cycles moving data")
+        return f"{channel}: {channel.fifo or 'no fifo'}" + (
+            "" if busy is None else f", {busy:.0%} of its cycles moving data"
+        )
 
     def wire_text(self, wire: Wire, busy: float | None) -> str:
         dests = ", ".join(str(d.tile) for d in wire.route.dests)
-        return f"{wire.route.name}: stream {wire.route.source.tile} to {dests}" + ("" if busy is None else f", busy {busy:.0%}")
+        return f"{wire.route.name}: stream {wire.route.source.tile} to {dests}" + (
+            "" if busy is None else f", busy {busy:.0%}"
+        )
 
     def tile_text(self, tile: _Tile) -> str:
         kind = {"shim": "shim tile", "mem": "MemTile", "core": "compute tile"}[self.device.kind(tile.at.row)]
@@ -385,11 +414,15 @@ def _alt(a: _Array, shared: int) -> str:
     names = {"core": "compute tiles", "mem": "MemTiles", "shim": "shim tiles"}
     words = [", ".join(f"{len(kinds[k])} of {total[k]} {names[k]}" for k in kinds) + " in use."]
     for tile in kinds["core"][:8]:
-        words.append(f"{tile.at} runs {tile.core.name if tile.core else 'nothing'}, {size_text(tile.nbytes)} of memory.")
+        words.append(
+            f"{tile.at} runs {tile.core.name if tile.core else 'nothing'}, {size_text(tile.nbytes)} of memory."
+        )
     if len(kinds["core"]) > 8:
         most = max(kinds["core"], key=lambda t: t.nbytes)
         words.append(f"The fullest compute tile is {most.at} with {size_text(most.nbytes)}.")
-    words.append(f"{len(a.machine.routes)} streams, {shared} fifos in shared memory, {len(a.machine.cascades)} cascade links.")
+    words.append(
+        f"{len(a.machine.routes)} streams, {shared} fifos in shared memory, {len(a.machine.cascades)} cascade links."
+    )
     if full := busiest(a.wires, a.machine):
         words.append(f"Busiest boundary: {full[0]} of {full[1]} streams {full[3]} from {full[2]}.")
     if a.report:
@@ -410,7 +443,9 @@ def array(of: Any, *, columns: tuple[int, int] | None = None, title: str | None 
     machine, report = parts(of)
     first, last = columns or (0, machine.device.columns - 1)
     if not 0 <= first <= last < machine.device.columns:
-        raise ValueError(f"columns {columns} lie outside {machine.device.name}, which has 0 to {machine.device.columns - 1}")
+        raise ValueError(
+            f"columns {columns} lie outside {machine.device.name}, which has 0 to {machine.device.columns - 1}"
+        )
     drawing = _Array(machine, report, range(first, last + 1))
     title = title or f"Tile array of {machine.device.name}" + (", simulated run" if report else "")
     c = drawing.canvas
@@ -447,5 +482,7 @@ def _notes(a: _Array, shared: int) -> list[str]:
     if a.machine.cascades:
         notes.append("Solid arrow between two tiles: cascade link.")
     if full := busiest(a.wires, a.machine):
-        notes.append(f"Fullest boundary between two switches: {full[0]} of {full[1]} streams, {full[3]} from {full[2]}.")
+        notes.append(
+            f"Fullest boundary between two switches: {full[0]} of {full[1]} streams, {full[3]} from {full[2]}."
+        )
     return notes

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from npusim.machine import Coord, Machine, MemBuffer
-
 from npulab.draw.array import fifo_hues, parts
 from npulab.draw.svg import Canvas, Picture, fit, size_text, text_width
+from npusim.machine import Coord, Machine, MemBuffer
 
 LEFT, PLOT, ROW = 118.0, 620.0, 30.0
 
@@ -64,11 +63,13 @@ class _Map:
         self.rows = max(banks, -(-end // self.bank))
         self.scale = PLOT / self.bank
         self.canvas = Canvas(LEFT + PLOT + 12, 0)
-        self.keys: list[_Span] = []
+        self.keys: dict[str, _Span] = {}
 
     def row(self, n: int, y: float) -> None:
         over = n * self.bank >= self.capacity
-        self.canvas.text(LEFT - 8, y + 13, "beyond the memory" if over else f"bank {n}", "small" + (" f-red" if over else ""), "end")
+        self.canvas.text(
+            LEFT - 8, y + 13, "beyond the memory" if over else f"bank {n}", "small" + (" f-red" if over else ""), "end"
+        )
         self.canvas.text(LEFT - 8, y + 24, f"0x{n * self.bank:05x}", "tiny faint mono", "end")
         self.canvas.rect(LEFT, y, PLOT, ROW - 6, "t-red" if over else "well")
         for span in self.spans:
@@ -82,20 +83,15 @@ class _Map:
         words = f"{span.name} · {size_text(span.nbytes)}"
         if text_width(words, 9.5) < w - 6:
             self.canvas.text(LEFT + x + w / 2, y + 15.5, words, "tiny", "middle")
-        elif w > 70:
-            self.canvas.text(LEFT + x + w / 2, y + 15.5, fit(span.name, w - 6, 9.5), "tiny", "middle")
-            self.keys.append(span)
-        else:
-            self.keys.append(span)
-            if w > 12:
-                self.canvas.text(LEFT + x + w / 2, y + 15.5, str(self.number(span)), "tiny bold", "middle")
-
-    def number(self, span: _Span) -> int:
-        return list(dict.fromkeys(s.name for s in self.keys)).index(span.name) + 1
+            return
+        self.keys.setdefault(span.name, span)
+        label = fit(span.name, w - 6, 9.5) if w > 70 else str(list(self.keys).index(span.name) + 1)
+        if w > 12:
+            self.canvas.text(LEFT + x + w / 2, y + 15.5, label, "tiny" if w > 70 else "tiny bold", "middle")
 
     def key(self, y: float) -> float:
-        """Names of the pieces that are too narrow for them, numbered."""
-        shown = list({s.name: s for s in self.keys}.values())
+        """Numbers and names of the pieces that are too narrow for name and size."""
+        shown = list(self.keys.values())
         for i, span in enumerate(shown[:24]):
             x, at = LEFT + (i % 2) * PLOT / 2, y + 13 * (i // 2)
             self.canvas.rect(x, at - 8, 9, 9, span.cls)

@@ -29,7 +29,11 @@ def _one(of: Any) -> tuple[Dims, int, tuple[int, ...] | None]:
     """(dims, offset, shape) of a tensor access pattern, or of a list of (size, stride)."""
     if hasattr(of, "sizes") and hasattr(of, "strides"):
         shape = getattr(of, "tensor_dims", None)
-        return list(zip(of.sizes, of.strides)), int(getattr(of, "offset", 0)), tuple(shape) if shape is not None else None
+        return (
+            list(zip(of.sizes, of.strides)),
+            int(getattr(of, "offset", 0)),
+            tuple(shape) if shape is not None else None,
+        )
     dims = [(int(size), int(stride)) for size, stride in of]
     return dims, 0, None
 
@@ -84,7 +88,8 @@ def _cells(c: Canvas, x: float, y: float, cell: float, shade: np.ndarray[Any, An
         if len(where):
             side = number(cell - gap)
             d = "".join(
-                f"M{number(x + col * cell)} {number(y + row * cell)}h{side}v{side}h-{side}z" for row, col in where.tolist()
+                f"M{number(x + col * cell)} {number(y + row * cell)}h{side}v{side}h-{side}z"
+                for row, col in where.tolist()
             )
             c.path(d, f"f-{hue}", fill_opacity=0.1 + 0.85 * step / SHADES)
 
@@ -102,7 +107,9 @@ class _Pattern:
         size = self.rows * self.cols if shape is None else math.prod(shape)
         if not len(self.indices) or self.indices.min() < 0 or self.indices.max() >= size:
             low, high = int(self.indices.min()), int(self.indices.max())
-            raise ValueError(f"the pattern visits elements {low} to {high}, but shape {shape} has elements 0 to {size - 1}")
+            raise ValueError(
+                f"the pattern visits elements {low} to {high}, but shape {shape} has elements 0 to {size - 1}"
+            )
         self.field = _Field(self.rows, self.cols)
         self.first = np.full(self.rows * self.cols, np.nan)
         self.first[self.indices[::-1]] = np.arange(len(self.indices))[::-1]
@@ -111,36 +118,32 @@ class _Pattern:
     def order(self, c: Canvas, x: float, y: float, cell: float) -> None:
         shade = (self.field.mean(self.first) + 1) / len(self.indices)
         _cells(c, x, y, cell, shade, "blue")
-        plain = self.field.block_r == self.field.block_c == 1
-        if plain and cell >= 17 and len(self.indices) < 1000:
-            self.numbers(c, x, y, cell, self.first, 6)
-        if plain and 2 <= len(self.indices) <= 300:
+        if self.field.block_r != 1 or self.field.block_c != 1:
+            return
+        if 2 <= len(self.indices) <= 300:
             self.way(c, x, y, cell)
+        if cell >= 17 and len(self.indices) < 1000:
+            self.numbers(c, x, y, cell, self.first, len(self.indices))
 
-    def numbers(self, c: Canvas, x: float, y: float, cell: float, values: np.ndarray[Any, Any], strong: int) -> None:
-        top = np.nanmax(values)
-        for i, value in enumerate(values):
-            if np.isfinite(value) and (strong or value):
-                dark = (value + 1) / (top + 1) > 0.55
-                at = x + (i % self.cols + 0.5) * cell - 0.4, y + (i // self.cols + 0.5) * cell + 3
-                c.text(*at, str(int(value)), "tiny on" if dark else "tiny", "middle")
+    def numbers(self, c: Canvas, x: float, y: float, cell: float, values: np.ndarray[Any, Any], top: float) -> None:
+        """The values in their cells, where there is one; light on strong cells."""
+        for i in np.flatnonzero(np.isfinite(values)).tolist():
+            px, py = x + (i % self.cols + 0.5) * cell - 0.4, y + (i // self.cols + 0.5) * cell + 3
+            c.text(px, py, str(int(values[i])), "tiny on" if values[i] / top > 0.5 else "tiny", "middle")
 
     def way(self, c: Canvas, x: float, y: float, cell: float) -> None:
         """A thin line from each element to the next one."""
         at = [(x + (i % self.cols + 0.5) * cell, y + (i // self.cols + 0.5) * cell) for i in self.indices.tolist()]
         d = "M" + "L".join(f"{number(px)} {number(py)}" for px, py in at)
-        c.path(d, "wire s-orange", stroke_width=1, stroke_opacity=0.55)
+        c.path(d, "wire s-orange", stroke_width=1.2, stroke_opacity=0.6)
         c.circle(*at[0], 2.4, "f-orange")
 
     def counts(self, c: Canvas, x: float, y: float, cell: float) -> None:
-        top = max(int(self.count.max()), 1)
-        values = np.where(self.count > 0, self.count / top, np.nan)
-        _cells(c, x, y, cell, self.field.mean(values), "green")
+        top = max(int(self.count.max()), 4)
+        values = np.where(self.count > 0, self.count, np.nan)
+        _cells(c, x, y, cell, self.field.mean(values) / top, "green")
         if self.field.block_r == self.field.block_c == 1 and cell >= 13 and self.rows * self.cols <= 400:
-            for i, n in enumerate(self.count.tolist()):
-                if n:
-                    px, py = x + (i % self.cols + 0.5) * cell - 0.4, y + (i // self.cols + 0.5) * cell + 3
-                    c.text(px, py, str(n), "tiny on" if n / top > 0.55 else "tiny", "middle")
+            self.numbers(c, x, y, cell, values, top)
 
     def frames(self, n: int) -> list[tuple[str, Ints, Ints]]:
         """(caption, visited before, visited in this frame): one an access pattern of a sequence, else equal parts."""
@@ -168,7 +171,9 @@ class _Pattern:
         most, least = int(self.count.max()), int(self.count.min())
         seen = int((self.count > 0).sum())
         text = f"{len(self.indices)} visits to {seen} of {self.rows * self.cols} elements"
-        return text + (f", each {most} times" if most == least and most > 1 else f", {least} to {most} times" if most > 1 else "")
+        return text + (
+            f", each {most} times" if most == least and most > 1 else f", {least} to {most} times" if most > 1 else ""
+        )
 
 
 def dims_text(dims: Dims) -> str:
@@ -188,7 +193,9 @@ def pattern(of: Any, shape: tuple[int, ...] | None = None, *, frames: int = 6, t
     """
     items = _patterns(of)
     p = _Pattern(items, shape)
-    cell = min(28.0, 330.0 / p.field.wide, 330.0 / p.field.high) if p.field.wide <= 16 else min(330.0 / p.field.wide, 20.0)
+    cell = (
+        min(28.0, 330.0 / p.field.wide, 330.0 / p.field.high) if p.field.wide <= 16 else min(330.0 / p.field.wide, 20.0)
+    )
     cell = max(cell, 2.0)
     wide, high = cell * p.field.wide, cell * p.field.high
     c = Canvas(max(2 * wide + 60, 560.0), 0)
@@ -197,12 +204,16 @@ def pattern(of: Any, shape: tuple[int, ...] | None = None, *, frames: int = 6, t
     many = f"{len(items)} patterns, the first: " if len(items) > 1 else ""
     c.text(8, 33, fit(f"{many}{dims_text(p.dims)}; {p.words()}", c.width - 16, 10), "small faint")
     second = 8 + wide + 36
-    c.text(8, 54, "order: light first, dark last", "small")
+    c.text(8, 54, "order: pale first, strong last", "small")
     c.text(second, 54, "count: visits to each element", "small")
     p.order(c, 8, 62, cell)
     p.counts(c, second, 62, cell)
     c.height = _strip(c, p, 62 + high + 24, frames) if frames else 62 + high + 12
-    block = "" if p.field.block_r == p.field.block_c == 1 else f" A cell stands for {p.field.block_r} by {p.field.block_c} elements."
+    block = (
+        ""
+        if p.field.block_r == p.field.block_c == 1
+        else f" A cell stands for {p.field.block_r} by {p.field.block_c} elements."
+    )
     first = ", ".join(map(str, p.indices[:12].tolist())) + (", ..." if len(p.indices) > 12 else "")
     alt = f"{many}{dims_text(p.dims)} on {p.rows} by {p.cols} elements: {p.words()}. Elements in order: {first}.{block}"
     return c.picture(name, alt)

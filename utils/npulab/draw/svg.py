@@ -65,7 +65,9 @@ class Picture:
         return self.svg
 
     def _repr_html_(self) -> str:
-        return f'<div class="npulab-scroll" tabindex="0" role="group" aria-label="{escape(self.title)}">{self.svg}</div>'
+        return (
+            f'<div class="npulab-scroll" tabindex="0" role="group" aria-label="{escape(self.title)}">{self.svg}</div>'
+        )
 
     def save(self, path: str | Path) -> Path:
         """Write the SVG to a file and return its path."""
@@ -84,10 +86,12 @@ def picture_id(text: str) -> str:
     return base if _ISSUED[base] == 1 else f"{base}-{_ISSUED[base]}"
 
 
-def wrap(body: str, width: float, height: float, title: str, alt: str, *, figure: Any = None, ids: str = "ID_") -> Picture:
+def wrap(
+    body: str, width: float, height: float, title: str, alt: str, *, figure: Any = None, ids: str = "ID_"
+) -> Picture:
     """A picture around SVG elements; ``ids`` is the prefix in the body that stands for the picture's own id."""
     uid = picture_id(body + title)
-    shrink = min(width, 640.0)
+    shrink = min(width, max(640.0, 0.75 * width))  # on a narrow page, scroll sooner than shrink the words away
     svg = (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="npulab" id="{uid}" role="img" '
         f'aria-labelledby="{uid}-t {uid}-d" viewBox="0 0 {number(width)} {number(height)}" '

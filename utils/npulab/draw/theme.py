@@ -32,7 +32,9 @@ def hue(index: int) -> str:
 
 
 def _variables(dark: bool) -> str:
-    return "".join(f"--npu-{name}:{pair[dark]};" for name, pair in HUES.items()) + f"--npu-soft:{'.26' if dark else '.2'};"
+    return (
+        "".join(f"--npu-{name}:{pair[dark]};" for name, pair in HUES.items()) + f"--npu-soft:{'.26' if dark else '.2'};"
+    )
 
 
 def _dark_selectors() -> str:
@@ -58,7 +60,7 @@ _SHAPES = (
     f".npulab{{font-family:{FONT};font-size:11px}}"
     ".npulab text{fill:currentColor;stroke:none}"
     ".npulab .small{font-size:10px}.npulab .tiny{font-size:9px}.npulab .head{font-size:12px;font-weight:600}"
-    ".npulab .on{fill:#fff}html[data-theme=\"dark\"] .npulab .on{fill:#10141a}"
+    '.npulab .on{fill:#fff}html[data-theme="dark"] .npulab .on{fill:#10141a}'
     ".npulab .bold{font-weight:600}.npulab .faint{opacity:.72}.npulab .mono{font-family:ui-monospace,Menlo,Consolas,monospace}"
     ".npulab .box{fill:currentColor;fill-opacity:.04;stroke:currentColor;stroke-opacity:.45}"
     ".npulab .unused{fill:none;stroke:currentColor;stroke-opacity:.25;stroke-dasharray:3 3}"

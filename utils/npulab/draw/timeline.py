@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from npusim.report import Report, TraceEvent
 
 from npulab.draw.array import parts
 from npulab.draw.svg import Canvas, Picture, fit, text_width
+from npusim.report import Report, TraceEvent
 
 KINDS: dict[str, tuple[str, str]] = {
     "scalar": ("f-teal", "scalar code"),
@@ -184,9 +184,9 @@ class _Timeline:
         sorts: dict[str, list[TraceEvent]] = defaultdict(list)
         for event in events:
             sorts[self.palette.of(event)].append(event)
-        base = np.zeros(bins)
+        base: np.ndarray[Any, Any] = np.zeros(bins)
         for key, (cls, _) in self.palette.looks.items():
-            share = _coverage(sorts[key], edges) / len(track.members)
+            share: np.ndarray[Any, Any] = _coverage(sorts[key], edges) / len(track.members)
             share = np.round(np.clip(share, 0, 1 - base), 2)
             if share.any():
                 self.canvas.path(_steps(base, share, y, h), cls, style="stroke:none")
@@ -301,4 +301,6 @@ def timeline(
     last = report.ticks if stop is None else int(stop * per)
     if not first < last:
         raise ValueError(f"the window from {start} to {stop} cycles is empty")
-    return _Timeline(report, chosen, first, last).picture(title or f"Timeline on {report.machine.device.name}, simulated")
+    return _Timeline(report, chosen, first, last).picture(
+        title or f"Timeline on {report.machine.device.name}, simulated"
+    )

@@ -161,5 +161,3 @@ def busiest(found: list[Wire], machine: Machine) -> tuple[int, int, Coord, str] 
 def channel_key(channel: DmaChannel) -> tuple[Coord, str, int]:
     """What identifies a channel."""
     return channel.tile, channel.direction, channel.index
-
-
