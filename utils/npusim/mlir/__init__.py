@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from npusim.mlir.emit import print_design
 from npusim.mlir.generic import Module, RawOp, parse
 from npusim.mlir.high import read_high
 from npusim.mlir.printer import print_module
 
-__all__ = ["Module", "RawOp", "parse", "print_module", "read_high"]
+__all__ = ["Module", "RawOp", "parse", "print_design", "print_module", "read_high"]
