@@ -1,0 +1,1 @@
+"""y = a*x + y in bf16 on one compute tile: the first design of the book."""

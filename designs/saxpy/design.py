@@ -1,0 +1,55 @@
+"""SAXPY, y = a*x + y, on one compute tile.
+
+Objects of TILE bf16 elements stream from DDR through two ObjectFifos into the tile's memory; the kernel writes a third
+one, which streams back over y. Every fifo is two objects deep, so that the next object arrives while this one is computed.
+"""
+
+from pathlib import Path
+
+import aie.iron as iron
+import numpy as np
+from aie.iron import CompileTime, ExternalFunction, In, InOut, ObjectFifo, Program, Runtime, Worker
+from aie.iron.controlflow import range_
+from aie.utils.config import cxx_header_path
+from ml_dtypes import bfloat16
+
+TILE = 1024  # elements an object: 2 KiB of the tile's 64 KiB
+
+
+@iron.jit
+def saxpy(x: In, y: InOut, *, n: CompileTime[int], a: CompileTime[float] = 3.0):
+    """Arguments: x and y of n bf16 elements, n a multiple of TILE; a is rounded to bf16 by the kernel."""
+    if n < TILE or n % TILE:
+        raise ValueError(f"n = {n} is not a positive multiple of the object's {TILE} elements; pad the arrays")
+    vector = np.ndarray[(n,), np.dtype[bfloat16]]
+    tile = np.ndarray[(TILE,), np.dtype[bfloat16]]
+
+    kernel = ExternalFunction(
+        "saxpy_bf16",
+        source_file=str(Path(__file__).parent / "kernels.cc"),
+        arg_types=[tile, tile, tile, np.float32],
+        include_dirs=[cxx_header_path()],
+        compile_flags=[f"-DTILE={TILE}"],
+    )
+
+    of_x = ObjectFifo(tile, name="x")
+    of_y = ObjectFifo(tile, name="y")
+    of_out = ObjectFifo(tile, name="out")
+
+    def core_body(x_in, y_in, y_out, saxpy_bf16):
+        for _ in range_(n // TILE):
+            out = y_out.acquire(1)
+            saxpy_bf16(x_in.acquire(1), y_in.acquire(1), out, a)
+            x_in.release(1)
+            y_in.release(1)
+            y_out.release(1)
+
+    worker = Worker(core_body, [of_x.cons(), of_y.cons(), of_out.prod(), kernel])
+
+    def sequence(x_ddr, y_ddr, x_prod, y_prod, out_cons):
+        x_prod.fill(x_ddr)
+        y_prod.fill(y_ddr)
+        out_cons.drain(y_ddr, wait=True)
+
+    runtime = Runtime(sequence, [vector, vector, of_x.prod(), of_y.prod(), of_out.cons()])
+    return Program(iron.get_current_device(), runtime, workers=[worker]).resolve_program()

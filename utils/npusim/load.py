@@ -1,0 +1,69 @@
+"""Designs from files: a Python file with ``build(device)``, or a module of the aie dialect."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from npusim.errors import DesignError
+from npusim.frontends.finder import simulated
+from npusim.graph import Design
+from npusim.mlir import read_high
+
+_numbers = itertools.count()
+
+
+def load_design(path: str | Path, device: str = "npu2", **options: Any) -> Design:
+    """The design that a file describes, for a device (``npu1``, ``npu2``).
+
+    A ``.mlir`` file is read as generated, in generic form. A Python file is run with the simulated packages behind
+    ``import aie`` and must offer ``build(device, **options)``. DesignError if it does not, or gives no design.
+    """
+    path = Path(path)
+    if path.suffix == ".mlir":
+        return read_high(path.read_text())
+    with simulated(), python_file(path) as module:
+        if not hasattr(module, "build"):
+            raise DesignError(f"{path} has no build(device): it must return what resolve_program() gives")
+        return as_design(module.build(device, **options))
+
+
+def as_design(built: Any) -> Design:
+    """The graph behind what a build function gave: a resolved program, the text of a module, or a design itself."""
+    if isinstance(built, Design):
+        return built
+    if isinstance(built, str):
+        return read_high(built)
+    design = getattr(built, "design", None)
+    if not isinstance(design, Design):
+        raise DesignError(f"build() gave a {type(built).__name__}, not the result of resolve_program()")
+    return design
+
+
+@contextmanager
+def python_file(path: Path) -> Iterator[ModuleType]:
+    """A Python file as a fresh module, its folder importable while the context lasts; what it imports from there is
+    forgotten again."""
+    name = f"_npusim_design_{next(_numbers)}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None or not path.exists():
+        raise DesignError(f"{path} is no Python file that can be loaded")
+    module = importlib.util.module_from_spec(spec)
+    folder, before = str(path.resolve().parent), set(sys.modules)
+    sys.path.insert(0, folder)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+        yield module
+    finally:
+        sys.path.remove(folder)
+        for other in set(sys.modules) - before:
+            file = getattr(sys.modules[other], "__file__", None)
+            if other == name or (file and Path(file).parent == Path(folder)):
+                del sys.modules[other]
