@@ -34,9 +34,11 @@ help:
 # installed over what is there.
 $(VENV): $(STAMP)
 $(STAMP): requirements.lock pyproject.toml
-	@if [ -z "$(PYTHON)" ] || ! "$(PYTHON)" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))'; then \
-		echo 'error: Python 3.11, 3.12 or 3.13 is needed, and none was found as python3, python3.13, python3.12, python3.11 or python.'; \
+	@if [ -z "$(PYTHON)" ]; then \
+		echo 'error: Python 3.11, 3.12 or 3.13 is needed; none of python3, python3.13, python3.12, python3.11, python is one.'; \
 		echo '       Install one, or name it: make PYTHON=/path/to/python'; exit 1; fi
+	@"$(PYTHON)" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || { \
+		echo 'error: $(PYTHON) is not Python 3.11, 3.12 or 3.13; make PYTHON=/path/to/python names another.'; exit 1; }
 	@"$(PYTHON)" -c 'import venv, ensurepip' 2>/dev/null || { \
 		echo 'error: $(PYTHON) cannot make virtual environments (the module ensurepip is missing).'; \
 		echo '       On Debian and Ubuntu: apt install python3-venv'; exit 1; }
@@ -61,7 +63,7 @@ book: $(STAMP)
 	@$(PY) -m pytest -q -m site tests/book/test_site.py
 
 lab: $(STAMP)
-	@$(PY) -m jupyterlab book
+	@$(PY) -m jupyterlab $(ARGS) book
 
 serve: $(STAMP)
 	@test -f _build/html/index.html || { echo 'error: no site yet; run make book first'; exit 1; }
