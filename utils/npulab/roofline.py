@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Any, Literal, NamedTuple
 
-from npulab.run import LEVEL_NAMES, Convention, Run, si
+from npulab.record import LEVEL_NAMES, Convention, Run, si
 from npusim.devices import Device, device
 from npusim.report import LEVELS, Level, Traffic
 
