@@ -158,7 +158,7 @@ def test_locations_are_followed() -> None:
 
 
 WRONG = [
-    ('module {\n}', 1, "generic form", "'module'"),
+    ('module {\n}', 1, "--mlir-print-op-generic", "'module'"),
     ('"a"(', 1, "operands", "end of the text"),
     ('"a"() ({\n  "b"() : () -> ()\n', 3, "block label", "the end of the text"),
     ('"a"() ({\n  "b"(%1) : (i32) -> ()\n}) : () -> ()', 2, "a definition of %1", None),

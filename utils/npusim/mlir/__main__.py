@@ -42,7 +42,9 @@ def main(arguments: list[str] | None = None) -> int:
         if chosen.command == "print":
             print(print_design(load(chosen.a, chosen.device)), end="")
             return 0
-        difference = compare(load(chosen.a, chosen.device), load(chosen.b, chosen.device), (chosen.a, chosen.b))
+        first, second = Path(chosen.a).name, Path(chosen.b).name
+        sides = (chosen.a, chosen.b) if first == second else (first, second)
+        difference = compare(load(chosen.a, chosen.device), load(chosen.b, chosen.device), sides)
     except (NpuError, OSError) as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 2

@@ -93,7 +93,7 @@ class _Comparison:
         if paired is None and b not in self.tiles.values():
             self.tiles[a] = b
         elif paired is not b:
-            shared, other = self.sides if paired is not None else reversed(self.sides)
+            shared, other = self.sides if paired is not None else self.sides[::-1]
             raise Difference(f"{what}: {a} is a tile that other things stand on in {shared}, another tile in {other}")
 
     # -- how things pair
@@ -217,7 +217,6 @@ class _Comparison:
 
     def dmas(self, what: str, a: TileDma, b: TileDma) -> None:
         def each(name: str, x: ChannelProgram, y: ChannelProgram) -> None:
-            name = f"{what}, {name}"
             self.fields(name, x, y, ["repeat"])
             self.in_order(f"{name}: descriptor", x.descriptors, y.descriptors, self.descriptor)
 
@@ -249,7 +248,9 @@ class _Comparison:
 
 
 def _shown(value: object) -> str:
-    return repr(value) if isinstance(value, str) else "none" if value is None else str(value)
+    if isinstance(value, str) and value.isidentifier():
+        return repr(value)
+    return "none" if value is None else str(value)
 
 
 def _link_name(link: Link) -> str:

@@ -29,6 +29,7 @@ _ARGUMENT = re.compile(r"(%[\w$.-]+)\s*:")
 _ALIAS = re.compile(r"([#!][\w$.]+)\s*=\s*([^\n]*)")
 _REST = re.compile(r"[^\n]*")
 _LOCATION = re.compile(r'loc\("((?:[^"\\\n]|\\.)*)":(\d+):\d+')
+_OPERATION = 'an operation as --mlir-print-op-generic prints it, "dialect.name"(...)'
 _FORWARD = "forward"  # owner of a value that is not yet defined
 
 
@@ -109,7 +110,7 @@ class _Reader:
         at = self.at
         results = self.result_names() if at.peek() == "%" else []
         begin = at.pos
-        name = at.need(_NAME, 'an operation in generic form, "dialect.name"(...)').group(1)
+        name = at.need(_NAME, _OPERATION).group(1)
         loc = Loc(at.file, at.line(begin))
         operands = self.operands()
         op = RawOp(name, operands, loc=loc)
