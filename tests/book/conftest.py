@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import http.server
-import os
 import shutil
 import threading
 from collections.abc import Iterator
@@ -14,28 +13,7 @@ import pytest
 
 from npulab import book
 from tests.book.browser import Browser
-
-ROOT = Path(__file__).resolve().parents[2]
-#: Where this is set (as in CI), a missing browser or a stale site is a failure, not a reason to skip.
-REQUIRED = bool(os.environ.get("NPULAB_REQUIRE_SITE"))
-
-
-def give_up(reason: str) -> None:
-    """Skip the site's tests with a reason, or fail where they are required."""
-    if REQUIRED:
-        pytest.fail(reason, pytrace=False)
-    pytest.skip(reason)
-
-
-def why_not_fresh() -> str | None:
-    """Why the site in _build/html cannot be tested, or None."""
-    stamp = ROOT / book.KEY_FILE
-    if not stamp.is_file():
-        return "no finished site in _build/html; make book builds it and runs these tests"
-    sources = [ROOT / "_toc.yml", *(path for page in book.toc_pages(ROOT) for path in ROOT.glob(f"{page}.*"))]
-    if any(path.stat().st_mtime > stamp.stat().st_mtime for path in sources) or stamp.read_text() != book.content_key(ROOT):
-        return "the site in _build/html is older than its sources; make book builds it and runs these tests"
-    return None
+from tests.book.freshness import ROOT, give_up, why_not_fresh
 
 
 @pytest.fixture(scope="session")

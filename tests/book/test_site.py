@@ -14,10 +14,13 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 from npulab import book
 from tests.book.browser import Browser
+from tests.book.freshness import REQUIRED, ROOT, why_not_fresh
 
 pytestmark = pytest.mark.site
 
-ROOT = Path(__file__).resolve().parents[2]
+if not REQUIRED and (reason := why_not_fresh()):
+    pytest.skip(reason, allow_module_level=True)
+
 PAGES = book.toc_pages(ROOT)
 NOTEBOOKS = [path.relative_to(ROOT).with_suffix("").as_posix() for path in book.chapters(ROOT)]
 SIZES = {"desktop": (1280, 900), "phone": (390, 844)}
