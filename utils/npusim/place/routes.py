@@ -79,16 +79,16 @@ class _Router:
         return tree
 
     def _way(self, start: Coord, goal: Coord, tree: dict[Boundary, None], attempt: int) -> list[Boundary]:
-        """The cheapest way by (price, boundaries new to the tree), Dijkstra; ties go to the lower tile.
+        """The cheapest way by (price, boundaries new to the tree), Dijkstra; ties go up or down the column first.
 
         A tile that the tree has reached may not be entered a second time by another boundary.
         """
         entered = {beyond(b): b for b in tree}
         best: dict[Coord, tuple[float, int]] = {start: (0.0, 0)}
         came: dict[Coord, Boundary] = {}
-        queue: list[tuple[float, int, Coord]] = [(0.0, 0, start)]
+        queue: list[tuple[float, int, int, Coord]] = [(0.0, 0, 0, start)]
         while queue:
-            price, fresh, tile = heapq.heappop(queue)
+            price, fresh, _, tile = heapq.heappop(queue)
             if tile == goal:
                 break
             if (price, fresh) > best[tile]:
@@ -104,7 +104,7 @@ class _Router:
                 if offer < best.get(other, (float("inf"), 0)):
                     best[other] = offer
                     came[other] = boundary
-                    heapq.heappush(queue, (*offer, other))
+                    heapq.heappush(queue, (*offer, abs(other.row - goal.row), other))
         way = []
         tile = goal
         while tile != start:
