@@ -45,10 +45,13 @@ def test_key_changes_when_a_file_moves(repository: Path) -> None:
     assert book.content_key(repository) != before
 
 
-def test_key_changes_with_the_backend(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = book.content_key(repository)
-    monkeypatch.setenv("NPULAB_BACKEND", "npu")
-    assert book.content_key(repository) != before
+@pytest.mark.parametrize(("variable", "value"), [("NPULAB_BACKEND", "npu"), ("NPULAB_DEVICE", "npu1")])
+def test_key_changes_with_backend_and_device(
+    repository: Path, monkeypatch: pytest.MonkeyPatch, variable: str, value: str
+) -> None:
+    before = book.build_key(repository)
+    monkeypatch.setenv(variable, value)
+    assert book.build_key(repository) != before
 
 
 @pytest.mark.parametrize("name", ["book/intro.md", "README.md", "utils/npusim/__pycache__/engine.pyc", "utils/.hidden/x.py"])

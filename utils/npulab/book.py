@@ -69,13 +69,18 @@ def input_files(root: Path) -> Iterator[Path]:
 
 
 def content_key(root: Path) -> str:
-    """A digest of everything outside the notebooks that their results depend on: files, Python and backend."""
+    """A digest of the files outside the notebooks that the notebooks' results depend on."""
     digest = hashlib.sha256()
-    digest.update(f"{platform.python_version()} {os.environ.get('NPULAB_BACKEND', '')}\n".encode())
     for path in input_files(root):
         content = hashlib.sha256(path.read_bytes()).hexdigest()
         digest.update(f"{path.relative_to(root).as_posix()} {content}\n".encode())
     return digest.hexdigest()
+
+
+def build_key(root: Path) -> str:
+    """The content key, and the Python, backend and device that the notebooks run on."""
+    environment = [os.environ.get(name, "") for name in ("NPULAB_BACKEND", "NPULAB_DEVICE")]
+    return " ".join([content_key(root), platform.python_version(), *environment])
 
 
 def drop_stale_caches(root: Path, key: str) -> bool:
@@ -173,7 +178,7 @@ def build(root: Path) -> None:
     Raises:
         BookError: if a notebook fails, anything warns, or a page is missing.
     """
-    key = content_key(root)
+    key = build_key(root)
     if drop_stale_caches(root, key):
         print("No finished build of this content to start from: running every notebook ...", flush=True)
     else:
