@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ml_dtypes import bfloat16
+
 from npusim import walk
 from npusim.errors import DesignError, UnsupportedError
 

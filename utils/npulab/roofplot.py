@@ -16,8 +16,8 @@ from matplotlib.ticker import FuncFormatter
 
 from npulab.draw.svg import Picture, wrap
 from npulab.draw.theme import FONT, HUES
-from npulab.roofline import Prediction, Roofline
 from npulab.record import LEVEL_NAMES, Run, si
+from npulab.roofline import Prediction, Roofline
 from npusim.report import LEVELS, Level
 
 WIDTH, HEIGHT = 760.0, 500.0
