@@ -1,7 +1,8 @@
 """Models of external kernels: what one computes (numpy, in place) and how long it takes (cycles).
 
 A core's C++ never runs here. A kernel is found by name: first among the models passed to the run, then among those
-registered with :func:`model`, then in ``models.py`` beside the kernel's source file (a dict ``MODELS``).
+registered with :func:`model`, then in ``models.py`` beside the kernel's source file (a dict ``MODELS``), then among the
+models of mlir-aie's own kernels (:mod:`npusim.kernel_models`).
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def lookup(decl: KernelDecl, given: Mapping[str, KernelModel] | None = None) -> 
     if given and decl.name in given:
         return given[decl.name]
     beside = _beside(decl.source_file).get(decl.name) if decl.source_file else None
-    found = beside or _REGISTRY.get(decl.name)
+    found = beside or _REGISTRY.get(decl.name) or _of_the_library(decl.name)
     if found is None:
         where = f" (source {decl.source_file})" if decl.source_file else ""
         raise UnsupportedError(
@@ -69,6 +70,12 @@ def lookup(decl: KernelDecl, given: Mapping[str, KernelModel] | None = None) -> 
             "beside the kernel's source"
         )
     return found
+
+
+def _of_the_library(symbol: str) -> KernelModel | None:
+    from npusim.kernel_models import find
+
+    return find(symbol)
 
 
 _LOADED: dict[Path, tuple[float, Mapping[str, KernelModel]]] = {}
