@@ -92,6 +92,7 @@ class CompilableDesign:
         with compile_context(**self.compile_kwargs):
             made = self.mlir_generator(**tensors, **self.compile_kwargs)
         made = current.take_resolved() if made is None else made
+        made = getattr(made, "design", made)  # resolve_program gives a module
         if not isinstance(made, Design):
             raise DesignError(f"{self.generator_name!r} made no design: return Program(...).resolve_program()")
         return made

@@ -1,0 +1,104 @@
+"""The host sequence being traced: its task groups and what it has started."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from npusim.errors import DesignError
+from npusim.frontends.iron.hosttasks import dma_await_task, dma_free_task
+from npusim.frontends.tracing import current
+from npusim.frontends.values import wrap
+from npusim.ir import Op
+
+if TYPE_CHECKING:
+    from npusim.frontends.iron.runtime import Runtime
+    from npusim.frontends.iron.task import TaskGroup
+
+_active: list[ActiveSequence] = []
+
+
+def active(what: str) -> ActiveSequence:
+    """The sequence being traced; DesignError that names ``what`` if there is none."""
+    scope = current()
+    if not _active or (scope is not None and scope.kind != "sequence"):
+        raise DesignError(
+            f"{what} belongs in the host sequence: call it in the sequence function given to Runtime(seq_fn, fn_args), "
+            "which Program.resolve_program() traces"
+        )
+    return _active[-1]
+
+
+def running() -> ActiveSequence | None:
+    """The sequence being traced, or None."""
+    return _active[-1] if _active else None
+
+
+def result(task: Op) -> Any:
+    """A task's value, as traced code sees it."""
+    return wrap(task.result)
+
+
+class ActiveSequence:
+    """Bookkeeping of one sequence: an implicit group for transfers that name none, and the explicit ones."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        from npusim.frontends.iron.task import TaskGroup
+
+        self.runtime = runtime
+        self._open: list[TaskGroup] = []
+        self._used_default = self._used_explicit = False
+        self._default = TaskGroup(next(runtime._task_group_index))
+
+    @contextmanager
+    def activated(self) -> Iterator[ActiveSequence]:
+        """While the sequence function runs."""
+        _active.append(self)
+        try:
+            yield self
+        finally:
+            _active.pop()
+
+    def register(self, group: TaskGroup) -> None:
+        self._open.append(group)
+
+    def enroll(self, task: Op, wait: bool, group: TaskGroup | None) -> None:
+        """Let a group await (if it is waited for) and free a task when it finishes."""
+        if group is None:
+            self._used_default, group = True, self._default
+        else:
+            self._used_explicit = True
+        group._tasks.append((task, wait))
+
+    def finish(self, group: TaskGroup) -> None:
+        """Await the waited tasks of a group, then free all of them, each in the order of their start."""
+        if group in self._open:
+            self._open.remove(group)
+        tasks, group._tasks = group._tasks, []
+        for task, wait in tasks:
+            if wait:
+                dma_await_task(task)
+        for task, _ in tasks:
+            dma_free_task(task)
+
+    def finalize(self) -> None:
+        """End of the sequence: no open groups, no mixture; the implicit group finishes."""
+        if self._open:
+            names = ", ".join(f"{g} (made at {g._loc})" for g in self._open)
+            raise DesignError(f"failed to close task groups: {names}; call finish() on every TaskGroup")
+        if self.runtime._strict_task_groups and self._used_default and self._used_explicit:
+            raise DesignError(
+                "the sequence mixes transfers with group= and without, which is prohibited: put every fill() and drain() "
+                "into a TaskGroup, or none (or use managed=False and await_()/free() yourself)"
+            )
+        self.finish(self._default)
+
+    def parameter(self, given: Any) -> str | None:
+        """The name of a scratchpad parameter used as an offset, which becomes one of the design's."""
+        from npusim.frontends.iron.scratchpad import ScratchpadParameter
+
+        if isinstance(given, ScratchpadParameter):
+            self.runtime._scratchpad_parameters.setdefault(given.name, given)
+            return given.name
+        return None if given is None else str(given)
