@@ -19,12 +19,12 @@ from npusim.mlir.schema import DIALECTS, normalise, typed
 Check = Callable[[RawOp], None]
 
 
-def refuse_unknown(known: frozenset[str]) -> Check:
-    """A check for ``lift``: operations of ``known`` or of the dialects of plain code pass, others are unsupported."""
+def refuse_unknown(known: frozenset[str], dialects: frozenset[str] = frozenset()) -> Check:
+    """A check for ``lift``: operations of ``known``, of ``dialects`` and of those of plain code pass, others are refused."""
 
     def check(op: RawOp) -> None:
         dialect = op.name.partition(".")[0]
-        if op.name in known or dialect in DIALECTS:
+        if op.name in known or dialect in DIALECTS or dialect in dialects:
             return
         what = f"operation {op.name}" if dialect in ("aie", "aiex") else f"dialect {dialect!r} (operation {op.name})"
         raise UnsupportedError(f"{op.loc}: {what} is not read here")

@@ -31,7 +31,7 @@ from npusim.mlir.enums import BUNDLES, DIRECTIONS, KINDS
 from npusim.mlir.generic import RawOp, ops_of, parse
 from npusim.mlir.padding import pad_element
 from npusim.mlir.schema import CORE_OPS, PROPERTIES, SEQUENCE_OPS
-from npusim.mlir.things import device_of, fifo_type, initial
+from npusim.mlir.things import device_of, fifo_type, initial, one_device
 from npusim.types import MemRefType, SubviewType
 
 
@@ -49,7 +49,9 @@ class _Reader:
     def __init__(self, module: RawOp) -> None:
         self.tiles: dict[Value, LogicalTile] = {}
         self.things: dict[Value, Value] = {}
-        self.design, body = self._device(module)
+        body, around = one_device(module)
+        self.design = Design(device_of(body), body.prop("sym_name", "main"))
+        self.design.scratchpads += [Scratchpad(op.need("sym_name"), str(op.need("type"))) for op in around]
         for op in ops_of(body):
             handler = _HANDLERS.get(op.name)
             if handler is None:
@@ -61,24 +63,6 @@ class _Reader:
                     raise UnsupportedError(f"{op.loc}: property {name} of {op.name} is not read here")
             handler(self, op)
         self._mark_parameters()
-
-    def _device(self, module: RawOp) -> tuple[Design, RawOp]:
-        if module.name != "builtin.module":
-            raise DesignError(f"{module.loc}: expected builtin.module, found {module.name}")
-        for op in (op for region in module.regions for op in walk(region) if op.name.startswith("air.")):
-            raise UnsupportedError(f"{op.loc}: dialect 'air' (operation {op.name}) is not read here")
-        devices, scratchpads = [], []
-        for op in ops_of(module):
-            if op.name == "aie.device":
-                devices.append(op)
-            elif op.name == "aiex.scratchpad_parameter":
-                scratchpads.append(Scratchpad(op.need("sym_name"), str(op.need("type"))))
-            else:
-                refuse_unknown(frozenset())(op)
-                raise UnsupportedError(f"{op.loc}: operation {op.name} is not read outside a device")
-        if len(devices) != 1:
-            raise UnsupportedError(f"{module.loc}: a module with {len(devices)} aie.device operations; one is read")
-        return Design(device_of(devices[0]), devices[0].prop("sym_name", "main"), scratchpads=scratchpads), devices[0]
 
     # -- tiles and their connections
 

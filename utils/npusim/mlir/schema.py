@@ -39,6 +39,17 @@ SEQUENCE_OPS = frozenset(
     )
 ) | {"aie.dma_bd", "aie.next_bd", "aie.end"}
 
+LOW_CORE_OPS = frozenset({"aie.use_lock", "aie.end", "aie.put_cascade", "aie.get_cascade"})
+"""Of a compiled core."""
+
+LOW_DIALECTS = frozenset({"vector", "aievec"})
+"""The vector code of cores that MLIR-AIR compiled; read, so that the core compiler can name what it cannot run."""
+
+LOW_SEQUENCE_OPS = SEQUENCE_OPS | {"aiex.npu.write32"}
+
+LOW_DEVICE_OPS = frozenset({"aie.wire", "aie.external_buffer", "aie.end"})
+"""Operations of a compiled device that carry nothing of the design and are passed over."""
+
 PROPERTIES: dict[str, frozenset[str]] = {
     name: frozenset(known.split())
     for name, known in {

@@ -9,12 +9,34 @@ import numpy as np
 
 from npusim.devices import Device, device
 from npusim.errors import DesignError, UnsupportedError
+from npusim.ir import walk
+from npusim.mlir.bodies import refuse_unknown
 from npusim.mlir.enums import DEVICES
-from npusim.mlir.generic import RawOp
+from npusim.mlir.generic import RawOp, ops_of
 from npusim.mlir.values import make_type
 from npusim.types import MemRefType
 
 _FIFO_TYPE = re.compile(r"!aie\.objectfifo<(memref<.*>)>")
+
+
+def one_device(module: RawOp) -> tuple[RawOp, list[RawOp]]:
+    """The only device of a module and the scratchpad parameters beside it.
+
+    DesignError: there is no module. UnsupportedError: it has other operations, or not one device.
+    """
+    if module.name != "builtin.module":
+        raise DesignError(f"{module.loc}: expected builtin.module, found {module.name}")
+    for op in (op for region in module.regions for op in walk(region) if op.name.startswith("air.")):
+        raise UnsupportedError(f"{op.loc}: dialect 'air' (operation {op.name}) is not read here")
+    devices = [op for op in ops_of(module) if op.name == "aie.device"]
+    if len(devices) != 1:
+        raise UnsupportedError(f"{module.loc}: a module with {len(devices)} aie.device operations; one is read")
+    rest = [op for op in ops_of(module) if op is not devices[0]]
+    for op in rest:
+        if op.name != "aiex.scratchpad_parameter":
+            refuse_unknown(frozenset())(op)
+            raise UnsupportedError(f"{op.loc}: operation {op.name} is not read outside a device")
+    return devices[0], rest
 
 
 def device_of(op: RawOp) -> Device:

@@ -1,0 +1,33 @@
+"""Register writes of compiled host sequences, as the parameter writes that they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from npusim.errors import UnsupportedError
+from npusim.ir import Op, Region, walk
+from npusim.mlir.chains import constant_of
+
+
+def settle_registers(sequence: Region, parameters: Mapping[int, str]) -> None:
+    """Make ``aiex.npu.write32`` to a word of a buffer an ``aiex.npu.rtp_write``, and name the parameters.
+
+    ``parameters`` are the names of scratchpad parameters by their place in the scratchpad. A write to an absolute address
+    is an UnsupportedError: it could be any register.
+    """
+    for op in walk(sequence):
+        if op.name == "aiex.npu.write32":
+            _write(op)
+        elif op.name == "aiex.npu.update_from_scratchpad":
+            index = op.attrs.get("state_table_idx", 0)
+            if index not in parameters or op.attrs.get("func", 1) != 1 or op.attrs.get("func_arg", 0):
+                raise UnsupportedError(f"{op.loc}: {op.name} of place {index} with another function than adding it")
+            op.attrs["parameter"] = parameters[index]
+
+
+def _write(op: Op) -> None:
+    if "buffer" not in op.attrs:
+        raise UnsupportedError(f"{op.loc}: {op.name} to an address that is not in a buffer")
+    address, value = op.operands
+    op.name, op.operands = "aiex.npu.rtp_write", (value,)
+    op.attrs = {"buffer": op.attrs["buffer"], "index": constant_of(address)}
