@@ -1,1 +1,62 @@
-"""What the notebooks import: choice of backend, run records, pictures, rooflines and exercise checks."""
+"""What the notebooks import: choice of backend, run records, pictures, rooflines and exercise checks.
+
+    import npulab
+    npulab.use()                                     # NPU or simulated NPU; prints which
+    run = npulab.run(saxpy, [x, y], n=65536, flops=2 * 65536)
+    npulab.draw.array(run); npulab.draw.timeline(run)
+
+Modules are imported when they are first used, so that ``python -m npulab doctor`` works where something is missing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from npulab import check, draw, measure, roofline
+    from npulab.backend import current, use
+    from npulab.execute import design, last, load, machine, run
+    from npulab.npu import clear_cache
+    from npulab.record import Run
+
+_HOMES = {
+    "use": "backend",
+    "current": "backend",
+    "load": "execute",
+    "design": "execute",
+    "machine": "execute",
+    "run": "execute",
+    "last": "execute",
+    "clear_cache": "npu",
+    "Run": "record",
+}
+_MODULES = ("check", "draw", "measure", "roofline")
+
+__all__ = [
+    "use",
+    "current",
+    "load",
+    "design",
+    "machine",
+    "run",
+    "last",
+    "clear_cache",
+    "Run",
+    "check",
+    "draw",
+    "measure",
+    "roofline",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(f"npulab.{_HOMES[name]}"), name)
+    if name in _MODULES:
+        return importlib.import_module(f"npulab.{name}")
+    raise AttributeError(f"module 'npulab' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

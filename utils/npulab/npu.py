@@ -1,0 +1,182 @@
+"""The real path: compile a design with mlir-aie 1.4 and run it through XRT.
+
+Both kinds of design, an ``@iron.jit`` function and a ``build(device)`` function, become a ``CompilableDesign``. It is compiled
+into a folder named by what went in (the generated MLIR, the kernels' sources, the versions of the tools), not through the
+toolchain's own cache: that one keys on bytecode, and gives a stale kernel when only a global of the notebook has changed.
+
+Written against the sources of mlir-aie, main of 14 August 2026 (python/utils: compile/jit, npukernel, hostruntime).
+Untested on hardware.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from npulab import hardware, measure
+from npulab.help import explained
+from npusim.devices import Device
+from npusim.errors import NpuError, ToolchainError
+
+KERNEL_NAME = "MLIR_AIE"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a run on the NPU gives: every argument after the first run, and the timing."""
+
+    arrays: tuple[np.ndarray[Any, Any], ...]
+    timing: measure.Timing
+
+
+def cache_home() -> Path:
+    """Where compiled designs are kept: ``NPULAB_CACHE``, else a folder in the user's cache."""
+    return Path(os.environ.get("NPULAB_CACHE") or Path.home() / ".cache" / "npulab")
+
+
+def clear_cache() -> int:
+    """Remove every compiled design; returns how many there were."""
+    folders = [p for p in cache_home().glob("*") if p.is_dir()] if cache_home().exists() else []
+    for folder in folders:
+        shutil.rmtree(folder)
+    return len(folders)
+
+
+def is_callable_design(what: Any) -> bool:
+    """Whether it is what ``@iron.jit`` makes, real or embedded."""
+    return hasattr(what, "compilable") and callable(what)
+
+
+def compilable(what: Any, on: Device, params: Mapping[str, Any]) -> Any:
+    """The toolchain's CompilableDesign of an @iron.jit function or of a ``build(device)`` function."""
+    if is_callable_design(what):
+        return what.compilable.specialize(**params)
+    from aie.utils.compile.jit import CompilableDesign
+
+    def generate() -> Any:
+        return what(on.name, **params)
+
+    return CompilableDesign(generate)
+
+
+def _sources() -> list[bytes] | None:
+    """The C++ of the kernels that the design just generated declares; None if the toolchain no longer tells."""
+    from aie.iron import ExternalFunction
+
+    kernels = getattr(ExternalFunction, "_instances", None)
+    if kernels is None:
+        return None
+    found = []
+    for kernel in kernels:
+        text, file = getattr(kernel, "_source_string", None), getattr(kernel, "_source_file", None)
+        if text is not None:
+            body = str(text).encode()
+        elif file is not None:
+            body = b"".join(p.read_bytes() for p in _beside(Path(file)))
+        else:
+            return None
+        flags = getattr(kernel, "_compile_flags", None)
+        found.append(body + repr(flags).encode())
+    return sorted(found)
+
+
+def _beside(file: Path) -> list[Path]:
+    """A C++ source and the headers in its folder."""
+    return [file, *sorted(p for p in file.parent.glob("*") if p.suffix in (".h", ".hpp"))]
+
+
+def content_key(mlir: str, sources: Sequence[bytes] | None) -> str | None:
+    """The name of what is made from these; None if the sources are not known, so that nothing may be reused."""
+    if sources is None:
+        return None
+    digest = hashlib.sha256(mlir.encode())
+    for name in ("mlir_aie", "llvm-aie"):
+        digest.update(f"{name}={hardware.version(name)}".encode())
+    for source in sources:
+        digest.update(hashlib.sha256(source).digest())
+    return digest.hexdigest()[:24]
+
+
+def compile_design(design: Any) -> Any:
+    """Compile (or find compiled) and return the toolchain's NPUKernel.
+
+    Raises:
+        ToolchainError: if the compiler is missing or refuses the design. What the design itself raises (ValueError,
+            TypeError) comes through unchanged.
+    """
+    mlir = str(_guard(design.generate_mlir, "toolchain"))
+    key = content_key(mlir, _sources())
+    folder = cache_home() / (key or "uncached")
+    xclbin, insts = folder / "final.xclbin", folder / "insts.bin"
+    if key is None and folder.exists():
+        shutil.rmtree(folder)
+    if not (xclbin.exists() and insts.exists()):
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            _guard(lambda: design.compile(xclbin_path=xclbin, inst_path=insts), "toolchain")
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+    from aie.utils import NPUKernel
+
+    return NPUKernel(xclbin, insts, kernel_name=KERNEL_NAME)
+
+
+def _guard(call: Callable[[], Any], default: Any) -> Any:
+    """Call, with errors of the toolchain or the device explained; what the design raises stays as it is."""
+    try:
+        return call()
+    except (NpuError, ValueError, TypeError, KeyboardInterrupt):
+        raise
+    except Exception as error:
+        raise explained(error, default) from error
+
+
+def run(
+    what: Any,
+    args: Sequence[Any],
+    on: Device,
+    params: Mapping[str, Any],
+    *,
+    warmup: int = measure.WARMUP,
+    iterations: int = measure.ITERATIONS,
+) -> Measured:
+    """Compile, run once on fresh tensors for the outputs, then time.
+
+    The timed repetitions work on the same tensors and do not refresh them, so their results are not looked at: a design that
+    reads what it writes gives its outputs in the first run only.
+
+    Raises:
+        ToolchainError, DeviceError: with what the message means.
+    """
+    try:
+        import aie.iron as iron
+    except ImportError as error:
+        raise explained(error, "toolchain") from error
+    if hasattr(iron, "__npusim__"):
+        raise ToolchainError("import aie gives the embedded package: choose the backend with npulab.use('npu') first")
+    kernel = compile_design(compilable(what, on, params))
+    arrays = [np.ascontiguousarray(a) for a in args]
+    tensors = _guard(lambda: [iron.tensor(a, dtype=a.dtype) for a in arrays], "device")
+
+    def once() -> float | None:
+        result = _guard(lambda: kernel(*tensors), "device")
+        return seconds_of(result)
+
+    once()
+    outputs = tuple(np.array(_guard(tensor.numpy, "device")) for tensor in tensors)
+    return Measured(outputs, measure.repeat(once, warmup=warmup, iterations=iterations))
+
+
+def seconds_of(result: Any) -> float | None:
+    """The time that the runtime measured: ``npu_time`` in nanoseconds, of the result or the second of a pair."""
+    outcome = result[1] if isinstance(result, tuple) and len(result) > 1 else result
+    nanoseconds = getattr(outcome, "npu_time", None)
+    return None if nanoseconds is None else nanoseconds * 1e-9
