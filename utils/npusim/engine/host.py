@@ -150,6 +150,13 @@ class Host:
             raise DesignError(f"the host sequence at {op.loc} writes to buffer {name!r}, which the design does not have")
         self._sim.memory[buffer].reshape(-1)[int(op.attrs["index"])] = self._env[op.operands[0]]
 
+    def _update_parameter(self, op: Op) -> Process:
+        """Add a scratchpad parameter to a word of a buffer. Its lowest two bits are lost on the way, so that the host
+        gives it four times and the core divides by four."""
+        yield self._pass(self._sim.clock.costs.register_write.value)
+        words = self._sim.memory[self._sim.machine.sequence_buffers[str(op.attrs["buffer"])]].reshape(-1)
+        words[int(op.attrs["address"])] += int(self._sim.scratchpad[str(op.attrs["parameter"])]) << 2
+
     def _set_lock(self, op: Op) -> Process:
         yield self._pass(self._sim.clock.costs.register_write.value)
         state = self._sim.locks[self._sim.machine.sequence_locks[op.operands[0]]]
@@ -181,11 +188,12 @@ class Host:
         return [task for task in self.tasks if not task.done]
 
 
-_SILENT = frozenset({"aie.end", "scf.yield", "aiex.dma_free_task", "aiex.npu.create_scratchpad", "aiex.npu.update_from_scratchpad"})
+_SILENT = frozenset({"aie.end", "scf.yield", "aiex.dma_free_task", "aiex.npu.create_scratchpad"})
 _HANDLERS: dict[str, Callable[[Host, Op], Process]] = {
     "aiex.dma_start_task": Host._start,
     "aiex.dma_await_task": Host._await,
     "aiex.npu.rtp_write": Host._write_parameter,
+    "aiex.npu.update_from_scratchpad": Host._update_parameter,
     "aiex.set_lock": Host._set_lock,
     "scf.for": Host._for,
     "scf.if": Host._if,
