@@ -218,7 +218,7 @@ REFUSED = [
     (wrapped(FIFO.format("aie_stream = 1 : i32, ")), "property aie_stream of aie.objectfifo"),
     (wrapped(FIFO.format("").replace("plio = false", "plio = true")), "plio of fifo 'x'"),
     (wrapped(FIFO.format("padValue = 7 : i32, ")), "pad value 0x00000007"),
-    (wrapped('%9 = "aie.core"(%0) ({\n"math.exp"() : () -> ()\n}) : (index) -> index'), "dialect 'math'"),
+    (wrapped('%9 = "aie.core"(%0) ({\n"llvm.trap"() : () -> ()\n}) : (index) -> index'), "dialect 'llvm'"),
     (wrapped('%9 = "aie.core"(%0) ({\n"aie.event"() : () -> ()\n}) : (index) -> index'), "operation aie.event"),
     (wrapped().replace("device = 4", "device = 1"), "device 1 is not an NPU"),
     (wrapped().replace("tile_type = 2", "tile_type = 3"), "tile type 3"),

@@ -15,7 +15,7 @@ from npusim.ir import Op
 from npusim.mlir.attributes import Attribute, DenseArray, Elements, Float, Int, Pairs, Raw, Symbol
 from npusim.types import Type, numpy_dtype
 
-DIALECTS = frozenset({"arith", "scf", "memref", "func", "cf", "index", "affine"})
+DIALECTS = frozenset({"arith", "math", "scf", "memref", "func", "cf", "index", "affine"})
 """Dialects of which bodies may use every operation; the core compiler says which it can run."""
 
 CORE_OPS = frozenset(
@@ -36,6 +36,7 @@ SEQUENCE_OPS = frozenset(
         "npu.dma_wait",
         "npu.create_scratchpad",
         "npu.update_from_scratchpad",
+        "sync_scratchpad_parameters_from_host",
     )
 ) | {"aie.dma_bd", "aie.next_bd", "aie.end"}
 
@@ -152,7 +153,7 @@ def typed(op: Op) -> dict[str, Attribute]:
     props = {key: _typed(value, kinds.get(key), op) for key, value in attributes.items() if value is not None}
     if op.name in _INTEGER:
         props["overflowFlags"] = Raw("#arith.overflow<none>")
-    elif op.name in _FLOATING:
+    elif op.name in _FLOATING or (op.name.startswith("math.") and "f" in str(op.result.type)):
         props["fastmath"] = Raw("#arith.fastmath<none>")
     if "operandSegmentSizes" not in props and op.name in _SEGMENTS:
         props["operandSegmentSizes"] = DenseArray("i32", _SEGMENTS[op.name](op))
