@@ -136,9 +136,9 @@ def _verify_ranges(pattern: Pattern, width: int, sizes_matter: bool) -> Refusal 
     words = (pattern.sizes[0] * width // WORD, pattern.sizes[1])
     for i, size in enumerate(words):
         if sizes_matter and size > SIZE_MAX:
-            unit = " words" if i == 0 else ""
+            words_of = f" (of {width} bytes, {size} words)" if i == 0 and width != WORD else ""
             return Refusal(
-                f"its size {pattern.sizes[i]} is {size}{unit} for the hardware, whose field ends at {SIZE_MAX}",
+                f"its size {pattern.sizes[i]}{words_of} is over {SIZE_MAX}, where the hardware's field ends",
                 f"Size {i} exceeds the [0:{SIZE_MAX}] range.",
                 capacity=True,
             )

@@ -98,11 +98,27 @@ def _exceeded(draft: Draft, end: End, direction: Direction, taken: dict[_Port, s
     text = explain(
         f"{label(end.tile)} needs {need} {word} DMA channels ({direction}) but has {have}{reach}.",
         details=[*_competitors(ends), *programs],
-        phrase=f"number of {word} DMA channel exceeded!",
+        phrase=(_placers_phrase(draft, end), f"number of {word} DMA channel exceeded!"),
         hint=_hint(end),
         loc=end.fifo.loc,
     )
     return CapacityError(text)
+
+
+def _placers_phrase(draft: Draft, end: End) -> str:
+    """What the real placer says: it counts a worker's ends together, but the ends of a shim tile one by one."""
+    directions = ("S2MM", "MM2S")
+    here = [e for stream in draft.streams for e in stream.ends if e.tile == end.tile]
+    have = [channel_count(draft, end.tile, d) for d in directions]
+    if end.tile.row == 0:
+        need = [int(d == end.direction) for d in directions]
+        have = [n - sum(e.channel is not None and e.direction == d for e in here) for n, d in zip(have, directions)]
+    else:
+        need = [sum(e.direction == d for e in here) for d in directions]
+    return (
+        f"tile ({end.tile.col}, {end.tile.row}) requires {need[0]} input/{need[1]} output DMA channels, but only "
+        f"{have[0]} input/{have[1]} output available"
+    )
 
 
 def _competitors(ends: list[End]) -> Iterator[str]:

@@ -14,6 +14,7 @@ from npusim.ir import UNKNOWN
 from npusim.machine import Coord
 from npusim.place.draft import Draft, End, label
 from npusim.place.messages import explain
+from npusim.types import MemRefType
 
 
 def is_join(link: Link) -> bool:
@@ -41,7 +42,7 @@ def cuts(link: Link) -> list[tuple[int, int]]:
     return [(start, stop - start) for start, stop in zip(offsets, offsets[1:], strict=False)]
 
 
-def _consumed(fifo: Fifo):  # type: ignore[no-untyped-def]
+def _consumed(fifo: Fifo) -> MemRefType:
     return fifo.consumer_type or fifo.type
 
 
@@ -70,6 +71,7 @@ def check_links(draft: Draft) -> None:
             seen.add(fifo)
         _check_shape(draft, link)
         _check_offsets(link)
+        _warn_uneven(draft, link)
         _check_transforms(link)
         _check_repeats(link)
 
@@ -134,12 +136,33 @@ def _check_offsets(link: Link) -> None:
         )
 
 
+def _warn_uneven(draft: Draft, link: Link) -> None:
+    """The real lowering cuts by offsets and does not look at the part's own type."""
+    if parts(link) == 1:
+        return
+    fifos = link.inputs if is_join(link) else link.outputs
+    for fifo, (_, length) in zip(fifos, cuts(link), strict=True):
+        object_size = fifo.type.size if is_split(link) else _consumed(fifo).size
+        if object_size != length:
+            draft.warn(
+                explain(
+                    f"fifo {fifo.name!r} has objects of {object_size} elements, but its part of the "
+                    f"{'join' if is_join(link) else 'split'} is {length} elements long: objects will be cut at the wrong places.",
+                    details=[f"{f.name!r}: elements {at} to {at + n - 1}" for f, (at, n) in zip(fifos, cuts(link))],
+                    hint="part sizes come from the offsets; let them match the types. The real tools accept this silently.",
+                    loc=fifo.loc,
+                )
+            )
+
+
 def _check_transforms(link: Link) -> None:
     """A whole object's transform is applied to every part, so it must fit into the smallest one."""
     if is_join(link):
-        dims, side = link.outputs[0].to_stream, "join input"
+        whole, kind, side = link.outputs[0], "join", "join input"
+        dims = whole.to_stream
     elif is_split(link) and link.inputs[0].from_stream:
-        dims, side = link.inputs[0].from_stream[0], "distribute output"
+        whole, kind, side = link.inputs[0], "split", "distribute output"
+        dims = whole.from_stream[0]
     else:
         return
     smallest = min(length for _, length in cuts(link))
@@ -148,9 +171,12 @@ def _check_transforms(link: Link) -> None:
         word = "output" if is_join(link) else "input"
         raise _refuse(
             link,
-            f"the layout transform of the {'join' if is_join(link) else 'split'} reaches element {last}, but it is "
-            f"applied to each part, and the smallest part has {smallest} elements.",
-            details=[f"dims {dims}", *(f"part {i}: {n} elements" for i, (_, n) in enumerate(cuts(link)))],
+            f"the layout transform of fifo {whole.name!r} reaches element {last}, but in a {kind} it is applied to each part, "
+            f"and the smallest part has {smallest} elements.",
+            details=[
+                f"dims (size, stride): {list(dims)}",
+                *(f"part {i}: {n} elements" for i, (_, n) in enumerate(cuts(link))),
+            ],
             phrase=f"specified {word} stride(s) and size(s) result in out of bounds access in {side}, for index {last} "
             f"in transfer of length {smallest}.",
             hint="give dims for one part, not for the whole buffer.",

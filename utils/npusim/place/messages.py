@@ -14,15 +14,17 @@ def explain(
     problem: str,
     *,
     details: Iterable[str] = (),
-    phrase: str | None = None,
+    phrase: str | tuple[str, ...] | None = None,
     hint: str | None = None,
     loc: Loc = UNKNOWN,
 ) -> str:
-    """The text of a refusal or warning; ``problem`` is a sentence, ``details`` are the lines under it."""
+    """The text of a refusal or warning; ``problem`` is a sentence, ``details`` are the lines under it, a tuple of phrases
+    are different wordings of the real toolchain."""
     lines = [problem]
     lines += [f"  {detail}" for detail in details]
     if phrase:
-        lines.append(f'The real toolchain says: "{phrase}".')
+        said = " or ".join(f'"{p}"' for p in ((phrase,) if isinstance(phrase, str) else phrase))
+        lines.append(f"The real toolchain says: {said}.")
     if hint:
         lines.append(f"Hint: {hint}")
     if loc is not UNKNOWN:

@@ -12,6 +12,7 @@ from collections import Counter
 from npusim.devices import Device
 from npusim.errors import CapacityError
 from npusim.graph import Design, LogicalTile
+from npusim.ir import UNKNOWN
 from npusim.machine import Coord
 from npusim.place.demand import Demand, channel_demand, fifos_on, peers, tile_order
 from npusim.place.messages import explain
@@ -91,9 +92,11 @@ def _no_channels(
     need = f"{demand.into[tile]} input (S2MM) and {demand.out[tile]} output (MM2S) channels"
     spots = [Coord(c, row) for c in range(design.device.columns) if tile.col in (None, c)]
     taken = [f"{name} {s}: {used_in[s]} input and {used_out[s]} output channels taken" for s in spots]
+    fifos = fifos_on(design, tile)
+    who = f"the end of fifo {fifos[0].name!r}" if len(fifos) == 1 else f"{len(fifos)} fifo ends"
     text = explain(
-        f"no {name} has the DMA channels left that {tile} needs: {need}.",
-        details=[*(f"fifo {f.name!r} ends on it" for f in fifos_on(design, tile)), *taken],
+        f"no {name} has enough free DMA channels for {who}: {need}.",
+        details=[*(f"fifo {f.name!r}: objects of {f.type.nbytes} bytes" for f in fifos), *taken],
         phrase=f"no {real} has sufficient DMA capacity for {demand.into[tile]} input/{demand.out[tile]} output channels",
         hint=f"a {name} has {limits.s2mm.value} input and {limits.mm2s.value} output channels. "
         + (
@@ -101,5 +104,6 @@ def _no_channels(
             if tile.kind == "mem"
             else "Send several streams as one fifo and split it on a MemTile, or use a device with more columns."
         ),
+        loc=fifos[0].loc if fifos else UNKNOWN,
     )
     return CapacityError(text)

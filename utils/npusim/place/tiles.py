@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from npusim.errors import CapacityError, DesignError
 from npusim.graph import Design, LogicalTile
+from npusim.ir import UNKNOWN, Loc
 from npusim.machine import Coord
 from npusim.place.demand import Edge, buffer_users, channel_demand, core_fifos, fifos_on, tile_order
 from npusim.place.draft import label
@@ -42,6 +43,7 @@ def _check(design: Design, tile: LogicalTile) -> None:
                 f"{tile} does not exist: {device.name} has {limit} {name}s, numbered 0 to {limit - 1}.",
                 phrase=f"{name} index ({value}) must be less than the number of {name}s in the device ({limit})",
                 hint="row 0 holds the shim tiles, row 1 the MemTiles, rows 2 to 5 the compute tiles.",
+                loc=_loc(design, tile),
             )
             raise DesignError(text)
     if tile.row is not None and device.kind(tile.row) != tile.kind:
@@ -52,8 +54,15 @@ def _check(design: Design, tile: LogicalTile) -> None:
             details=[f"fifo {fifo.name!r} ends there" for fifo in fifos_on(design, tile)],
             phrase=f"declared logical tile type does not match the tile type at coordinates ({tile.col}, {tile.row})",
             hint="a Worker needs a compute tile (rows 2 to 5); leave tile= out to have one chosen.",
+            loc=_loc(design, tile),
         )
         raise DesignError(text)
+
+
+def _loc(design: Design, tile: LogicalTile) -> Loc:
+    """Where something that stands on the tile is written."""
+    cores = [core.loc for core in design.cores if core.tile is tile]
+    return next((loc for loc in (*cores, *(f.loc for f in fifos_on(design, tile))) if loc is not UNKNOWN), UNKNOWN)
 
 
 @dataclass
@@ -74,7 +83,8 @@ class _CorePlacer:
         demand, limits = channel_demand(self.design), device.core
         self.need_in: dict[LogicalTile, int] = {}
         self.need_out: dict[LogicalTile, int] = {}
-        for tile, edges in self.peers.items():
+        for tile in (t for t in tile_order(self.design) if t.kind == "core"):
+            edges = self.peers.get(tile, [])
             incoming = sum(consumer is tile for _, consumer in edges)
             self.need_in[tile] = max(0, incoming - (limits.s2mm.value - demand.into[tile]))
             self.need_out[tile] = max(0, len(edges) - incoming - (limits.mm2s.value - demand.out[tile]))
