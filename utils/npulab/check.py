@@ -7,7 +7,7 @@ is given as a pair (how to recognise it, hint); some, such as a transposed resul
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -30,7 +30,7 @@ class CheckFailed(AssertionError):
         return [f"CheckFailed: {self}"]
 
 
-def _fail(what: str, *lines: str, hint: str = "") -> None:
+def _fail(what: str, *lines: str, hint: str = "") -> NoReturn:
     text = "\n".join([f"not yet: {what}", *(f"  {line}" for line in lines if line)])
     raise CheckFailed(text + (f"\n  Hint: {hint}" if hint else ""))
 
@@ -131,7 +131,6 @@ def _numbers(got: Any, name: str) -> np.ndarray[Any, Any]:
         return _float(got)
     except (TypeError, ValueError):
         _fail(f"{name} is a {type(got).__name__}, not a number or an array")
-        raise AssertionError("unreachable") from None
 
 
 def equal(got: Any, want: Any, *, hint: str = "", mistakes: Mistakes = (), name: str = "your answer") -> None:
@@ -377,6 +376,8 @@ def cost(
 
 # ---- everything about one design
 
+_structure, _cost_of = structure, cost  # the function below has keywords of these names
+
 
 def design(
     what: Any,
@@ -405,9 +406,8 @@ def design(
     for i, (got, value) in enumerate(zip(done.outputs, wanted)):
         name = "the result" if len(wanted) == 1 else f"output {i}"
         close(got, value, rtol, atol, hint=hint, mistakes=mistakes, name=name)
-    checks = globals()
     if structure is not None:
-        checks["structure"](done, **structure)
+        _structure(done, **structure)
     if cost is not None:
-        checks["cost"](done, **cost)
+        _cost_of(done, **cost)
     return done
