@@ -56,6 +56,11 @@ def model(
     return register
 
 
+def add(name: str, model: KernelModel) -> None:
+    """Register a model (a later one of the same name replaces it)."""
+    _REGISTRY[name] = model
+
+
 def lookup(decl: KernelDecl, given: Mapping[str, KernelModel] | None = None) -> KernelModel:
     """The model of a declared kernel; raises UnsupportedError that says how to give one."""
     if given and decl.name in given:
