@@ -96,7 +96,7 @@ class _Reader:
         while block not in blocks and any(o.name == "aie.dma_bd" for o in block.ops):
             blocks.append(block)
             block = block.ops[-1].successors[0][0]
-        follower = {b: i + 1 for i, b in enumerate(blocks[:-1])}
+        follower: dict[Any, int | None] = {b: i + 1 for i, b in enumerate(blocks[:-1])}
         follower[blocks[-1]] = blocks.index(block) if block in blocks else None
         return [(*self.descriptor(list(b.ops), constants), follower[b]) for b in blocks]
 

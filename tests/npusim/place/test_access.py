@@ -15,7 +15,6 @@ from npusim.place.access import Pattern, Refusal, as_walked, encode
 
 PROBES = (Path(__file__).parents[2] / "data" / "reference" / "semantics" / "shim_bd_probes.txt").read_text()
 WIDTH = {"i8": 1, "bf16": 2, "i32": 4}
-Shape = tuple[tuple[int, ...], tuple[int, ...]]
 
 # name of the probe -> element, sizes, strides (outermost first), offset
 CASES: dict[str, tuple[str, tuple[int, ...], tuple[int, ...], int]] = {
@@ -131,7 +130,7 @@ def elements(pattern: Pattern) -> list[int]:
     strides=st.tuples(st.integers(1, 9), st.integers(1, 9), st.integers(1, 9)),
     offset=st.integers(0, 9),
 )
-def test_cutting_keeps_every_element_in_order(sizes: Shape, strides: Shape, offset: int) -> None:
+def test_cutting_keeps_every_element_in_order(sizes: tuple[int, ...], strides: tuple[int, ...], offset: int) -> None:
     pattern = Pattern.of((1, *sizes), (0, *strides), offset)
     result = encode(pattern, math.prod(sizes), 4)
     if not isinstance(result, Refusal):
