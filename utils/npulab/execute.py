@@ -57,8 +57,25 @@ def _from_file(path: Path) -> ModuleType:
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # dataclasses and pickles in a design look for it there
-    spec.loader.exec_module(module)
+    with _neighbours_of(path):
+        spec.loader.exec_module(module)
     return module
+
+
+@contextmanager
+def _neighbours_of(path: Path) -> Iterator[None]:
+    """A file's folder is importable within the block, as when Python runs it; what came from there is then forgotten, so
+    that another folder may have modules of the same names."""
+    folder, before = path.resolve().parent, set(sys.modules)
+    sys.path.insert(0, str(folder))
+    try:
+        yield
+    finally:
+        sys.path.remove(str(folder))
+        for other in set(sys.modules) - before:
+            file = getattr(sys.modules[other], "__file__", None)
+            if file and Path(file).parent == folder:
+                del sys.modules[other]
 
 
 def _from_name(name: str) -> ModuleType:

@@ -155,7 +155,7 @@ def used_by(of: Any, dtype: str = "bf16", **more: Any) -> Roofline:
 
     A level that the design does not use keeps all its channels. ``more`` goes to :func:`roofline`.
     """
-    from npulab.draw.array import parts
+    from npulab.draw.contents import parts
 
     machine, _ = parts(of)
     count = Counter((machine.device.kind(c.tile.row), c.direction) for c in machine.channels)

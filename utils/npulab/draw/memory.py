@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from npulab.draw.array import fifo_hues, parts
+from npulab.draw.contents import fifo_hues, parts
 from npulab.draw.svg import Canvas, Picture, fit, size_text, text_width
 from npusim.machine import Coord, Machine, MemBuffer
 

@@ -38,11 +38,12 @@ def fit(text: str, width: float, size: float = 11.0) -> str:
 
 def size_text(nbytes: float) -> str:
     """Bytes as ``512 B``, ``2 KiB``, ``1.5 MiB``."""
-    for unit in ("B", "KiB", "MiB"):
-        if nbytes < 1024 or unit == "MiB":
-            return f"{nbytes:.4g} {unit}" if nbytes < 1000 or unit == "MiB" else f"{nbytes:.0f} {unit}"
+    unit = "B"
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if nbytes < 1024 or unit == "GiB":
+            break
         nbytes /= 1024
-    raise AssertionError("unreachable")
+    return f"{nbytes:.3g} {unit}" if nbytes < 1000 else f"{nbytes:.0f} {unit}"
 
 
 def number(value: float) -> str:
@@ -144,6 +145,15 @@ class Canvas:
         ax, ay = x - dx * size * 1.6, y - dy * size * 1.6
         points = [(x, y), (ax - dy * size, ay - dx * size), (ax + dy * size, ay + dx * size)]
         self.add("polygon", cls, points=" ".join(f"{number(px)},{number(py)}" for px, py in points))
+
+    def block_arrow(self, start: tuple[float, float], tip: tuple[float, float], cls: str, hint: str = "") -> None:
+        """A broad arrow along one of the axes, 8 px wide with a head of 14 px."""
+        (x1, y1), (x2, y2) = start, tip
+        length = abs(x2 - x1) + abs(y2 - y1)
+        ux, uy = (x2 - x1) / length, (y2 - y1) / length
+        shape = [(0, -4), (length - 7, -4), (length - 7, -7), (length, 0), (length - 7, 7), (length - 7, 4), (0, 4)]
+        points = " ".join(f"{number(x1 + a * ux - b * uy)},{number(y1 + a * uy + b * ux)}" for a, b in shape)
+        self.add("polygon", cls, hint, points=points)
 
     def legend(self, x: float, y: float, entries: list[tuple[str, str]], width: float) -> float:
         """Swatches with words, wrapped to ``width``; entries are (class of the swatch, text). Returns the y below."""

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from npulab.draw.array import parts
+from npulab.draw.contents import parts
 from npulab.draw.svg import Canvas, Picture, fit, text_width
 from npusim.report import Report, TraceEvent
 
