@@ -87,8 +87,9 @@ class ScalarValue(TracedValue):
     def __bool__(self) -> Never:
         raise DesignError(
             self._runtime(
-                "Python's if, while, and, or, not or assert needs its truth while tracing, when it has none",
-                "write `with if_(cond):` and `else_` from aie.helpers.dialects.scf, and & and | for conditions",
+                "Python's if, while, and, or, not, max, min or assert needs its truth while tracing, when it has none",
+                "write `with if_(cond):` and `else_` from aie.helpers.dialects.scf, & and | for conditions, and arith.select, "
+                "maxsi or minsi for values",
             )
         )
 

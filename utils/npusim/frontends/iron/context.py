@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from npusim import graph
-from npusim.errors import DesignError
+from npusim.errors import DesignError, DesignWarning
 
 _designs: list[graph.Design] = []
 
@@ -29,6 +30,7 @@ def design(what: str) -> graph.Design:
 
 
 def warn(text: str) -> None:
-    """Note something that the real tools accept silently and that is probably a mistake."""
+    """Note something that the real tools accept silently and that is probably a mistake, and emit a DesignWarning."""
     if _designs and text not in _designs[-1].warnings:
         _designs[-1].warnings.append(text)
+        warnings.warn(text, DesignWarning, stacklevel=2)

@@ -40,6 +40,16 @@ def result(task: Op) -> Any:
     return wrap(task.result)
 
 
+def _check_still_there(task: Op) -> None:
+    """A task started in a loop's body or a branch exists only there."""
+    scope = current()
+    if scope is not None and scope.homes.get(task) not in scope.stack:
+        raise DesignError(
+            f"the transfer of {task.attrs['alloc']!r} started at {task.loc} inside a range_ loop or if_ would be freed outside "
+            "of it: make a TaskGroup in that body and finish() it there, or start it with managed=False and free() it"
+        )
+
+
 class ActiveSequence:
     """Bookkeeping of one sequence: an implicit group for transfers that name none, and the explicit ones."""
 
@@ -76,6 +86,8 @@ class ActiveSequence:
         if group in self._open:
             self._open.remove(group)
         tasks, group._tasks = group._tasks, []
+        for task, _ in tasks:
+            _check_still_there(task)
         for task, wait in tasks:
             if wait:
                 dma_await_task(task)
