@@ -208,11 +208,12 @@ def quoted(string: str) -> str:
     return f'"{"".join(out)}"'
 
 
-def float_text(value: float, element: str) -> str:
+def float_text(value: Any, element: str) -> str:
     """A float as MLIR prints it: six decimals if they say it exactly, else enough digits, else its bits."""
-    exact = np.array(value).astype(numpy_dtype(element))
-    if math.isfinite(value):
-        for shown in (f"{value:.6e}", _all_digits(value, element)):
+    exact = np.asarray(value, numpy_dtype(element))
+    number = float(exact)
+    if math.isfinite(number):
+        for shown in (f"{number:.6e}", _all_digits(number, element)):
             if "." in shown and np.array(float(shown)).astype(exact.dtype) == exact:
                 return shown
     return "0x" + exact.tobytes()[::-1].hex().upper()
@@ -241,7 +242,7 @@ def _key(name: str) -> str:
 def _number(value: Any, element: str) -> str:
     if element == "i1":
         return "true" if value else "false"
-    return float_text(float(value), element) if "f" in element else str(int(value))
+    return float_text(value, element) if "f" in element else str(int(value))
 
 
 def _elements(array: np.ndarray[Any, Any], element: str) -> str:

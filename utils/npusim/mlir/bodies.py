@@ -11,7 +11,7 @@ from typing import cast
 
 from npusim.errors import DesignError, UnsupportedError
 from npusim.graph import Buffer, Lock
-from npusim.ir import Block, Op, Region, Value
+from npusim.ir import Block, Op, Region, Value, walk
 from npusim.mlir.attributes import DenseArray, plain
 from npusim.mlir.generic import RawOp
 from npusim.mlir.schema import DIALECTS, normalise, typed
@@ -83,7 +83,21 @@ def lower(region: Region, things: Mapping[Value, Value], end: str = "") -> Regio
     raw = _lower_blocks(blocks, values)
     if end and raw.blocks and (not raw.blocks[-1].ops or raw.blocks[-1].ops[-1].name != end):
         raw.blocks[-1].ops.append(RawOp(end))
+    _check_defined(raw, set(things.values()))
     return raw
+
+
+def _check_defined(region: Region, defined: set[Value]) -> None:
+    for block in region.blocks:
+        defined.update(block.args)
+    ops = list(walk(region))
+    for op in ops:
+        defined.update(op.results)
+        for block in (block for inner in op.regions for block in inner.blocks):
+            defined.update(block.args)
+    for op in ops:
+        if not defined.issuperset(op.operands):
+            raise DesignError(f"{op.name} at {op.loc} uses a value that nothing defines")
 
 
 def _lower_blocks(blocks: dict[Block, Block], values: dict[Value, Value]) -> Region:

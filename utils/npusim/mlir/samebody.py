@@ -117,7 +117,8 @@ def attributes(op: Op) -> dict[str, Any]:
 def _rounded(value: Any, element: str) -> Any:
     dtype = numpy_dtype(element)
     if "f" in element:
-        return float(np.array(value).astype(dtype).astype(np.float64))
+        rounded = float(np.array(value).astype(dtype).astype(np.float64))
+        return "NaN" if rounded != rounded else rounded
     bits = 8 * dtype.itemsize if element != "i1" else 1
     wrapped = int(value) & ((1 << bits) - 1)
     return wrapped - (1 << bits) if bits > 1 and wrapped >> (bits - 1) else wrapped

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import struct
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from ml_dtypes import bfloat16
 
-from npusim.errors import DesignError, NpuError
+from npusim.errors import NpuError
 from npusim.mlir.attributes import (
     PAIR_FIELDS,
     UNIT,
@@ -36,6 +34,7 @@ _ESCAPE = re.compile(r'\\(?:([0-9A-Fa-f]{2})|([nt\\"]))')
 _NUMBER = re.compile(r"-?(?:0x[0-9A-Fa-f]+|\d+(?:\.\d*(?:[eE][+-]?\d+)?)?)")
 _SYMBOL = re.compile(r'@([\w.$-]+|"(?:[^"\\\n]|\\.)*")((?:::@[\w.$-]+)*)')
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_BITS = re.compile(r"0x[0-9A-Fa-f]+")
 _HASH = re.compile(r"#[\w.$]+")
 _ARRAY = re.compile(r"array<(\w+)(?::\s*([^<>]*))?>")
 _SHAPED = re.compile(r"(tensor|vector)<((?:\d+x)*)([\w.]+)>")
@@ -154,7 +153,7 @@ def _number_at(cursor: Cursor) -> Int | Float:
     if not _SCALAR.fullmatch(kind):
         cursor.fail("a number's type before this")
     if "f" in kind:
-        return Float(float(_from_bits(digits, kind) if "0x" in digits else digits), kind)
+        return Float(_float(digits, kind), kind)
     if "." in digits:
         cursor.fail(f"a whole number of type {kind} before this")
     return Int(int(digits, 0) if "0x" in digits else int(digits), kind)
@@ -213,7 +212,7 @@ def _dense_array(cursor: Cursor, element: str, items: str) -> tuple[int | float 
         if element == "i1":
             return tuple({"true": True, "false": False}[part] for part in parts)
         if "f" in element:
-            return tuple(float(_from_bits(p, element) if "0x" in p else p) for p in parts)
+            return tuple(_float(part, element) for part in parts)
         return tuple(int(part) for part in parts)
     except (ValueError, KeyError):
         cursor.fail(f"values of type {element} in the array before this")
@@ -243,8 +242,12 @@ def _array(inside: str, shape: tuple[int, ...], element: str) -> np.ndarray[Any,
     if inside.startswith('"0x'):
         data = np.frombuffer(bytes.fromhex(inside[3:-1]), dtype)
         return np.full(shape, data[0]) if data.size == 1 else data.reshape(shape)
-    values = json.loads(re.sub(r"0x[0-9A-Fa-f]+", lambda m: _from_bits(m.group(), element), inside or "[]"))
-    array = np.array(values).astype(dtype)
+    if "f" in element:  # bits stand for what has no digits, infinities and NaNs: NaN first, then its bits
+        bits = [int(digits, 16) for digits in _BITS.findall(inside)]
+        array = np.array(json.loads(_BITS.sub("NaN", inside or "[]"))).astype(dtype)
+        array[np.isnan(array)] = np.array(bits, f"u{dtype.itemsize}").view(dtype)
+    else:
+        array = np.array(json.loads(inside or "[]")).astype(dtype)
     if array.ndim == 0:
         return np.full(shape, array[()])
     if array.shape != shape:
@@ -252,19 +255,12 @@ def _array(inside: str, shape: tuple[int, ...], element: str) -> np.ndarray[Any,
     return array
 
 
-def _from_bits(digits: str, element: str) -> str:
-    """The value, as JSON spells it, of a float given by its bits (of an integer, the integer)."""
-    bits = int(digits, 16)
-    if "f" not in element:
-        return str(bits)
-    if element == "bf16":
-        value = float(np.array(bits, np.uint16).view(bfloat16))
-    else:
-        size = {"f16": "He", "f32": "If", "f64": "Qd"}.get(element)
-        if size is None:
-            raise DesignError(f"bits {digits} of an unknown float type {element}")
-        value = struct.unpack("<" + size[1], struct.pack("<" + size[0], bits))[0]
-    return json.dumps(value)
+def _float(digits: str, element: str) -> float:
+    """A float from its decimals, or from its bits."""
+    if not digits.startswith("0x"):
+        return float(digits)
+    dtype = numpy_dtype(element)
+    return float(np.array(int(digits, 16), f"u{dtype.itemsize}").view(dtype))
 
 
 def unquoted(text: str) -> str:
