@@ -16,7 +16,7 @@ from tests.npusim.engine.handmade import Maker, body
 
 FREE = Costs().having(
     lock_acquire=0, lock_release=0, kernel_call=0, bd_switch=0, shim_read_start=0, shim_write_start=0,
-    task_push=0, task_token=0, register_write=0, stream_hop=0,
+    shim_read_next=0, shim_write_next=0, task_push_first=0, task_push=0, task_token=0, register_write=0, stream_hop=0,
 )  # fmt: skip
 
 

@@ -118,6 +118,7 @@ class End:
     def __post_init__(self) -> None:
         channel = self.channel
         self.host = not channel.descriptors  # the host sequence drives it
+        self.warm = False  # has run a host task in this run
         self.track = str(channel)
         self.key = (channel.tile.col, channel.index, int(channel.direction == "S2MM"))
 
@@ -210,9 +211,13 @@ class Stream:
             self._account(nbytes, begun, ticks)
 
     def _start_up(self, end: End) -> int:
-        """The ticks an idle shim channel takes from a task to its first data."""
+        """The ticks an idle shim channel takes from a task to its first data; the first time longer."""
         costs = self._clock.costs
-        start = costs.shim_read_start if end.channel.direction == "MM2S" else costs.shim_write_start
+        if end.channel.direction == "MM2S":
+            start = costs.shim_read_next if end.warm else costs.shim_read_start
+        else:
+            start = costs.shim_write_next if end.warm else costs.shim_write_start
+        end.warm = True
         return self._clock.cycles(start.value)
 
     def _finish(self, end: End) -> None:

@@ -110,7 +110,8 @@ class Host:
     def _start(self, op: Op) -> Process:
         task: Task = self._env[op.operands[0]]
         costs = self._sim.clock.costs
-        yield self._pass(costs.task_push.value)
+        push = costs.task_push_first if len(self.tasks) < 2 else costs.task_push  # its first instructions are at hand
+        yield self._pass(push.value)
         end = self._sim.ends[task.channel]
         if len(end.tasks) >= costs.queue_depth.value + (end.task is None):
             raise DesignError(
