@@ -14,7 +14,6 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from npulab import check, draw, measure, roofline
     from npulab.backend import current, use
     from npulab.execute import design, last, load, machine, run
     from npulab.npu import clear_cache

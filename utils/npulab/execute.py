@@ -285,9 +285,11 @@ def _name_of(what: Any) -> str:
         return what.name
     function: Callable[..., Any] = what.compilable.mlir_generator if npu.is_callable_design(what) else what
     own = getattr(function, "__name__", "design")
-    module = getattr(function, "__module__", "") or ""
-    parts = module.split(".")
-    return parts[-2] if own == "build" and len(parts) > 1 else own
+    file = inspect.getsourcefile(function) if own == "build" else None
+    if file is None:
+        return own
+    path = Path(file)
+    return path.parent.name if path.stem == "design" else path.stem
 
 
 def last() -> Run:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from npulab.draw import theme
-from npulab.draw.wires import channel_key, family
+from npulab.draw.wires import channel_key, family, letters
 from npusim.machine import Coord, CoreProgram, DmaChannel, Machine, MemBuffer
 from npusim.report import CoreUse, Report
 
@@ -87,12 +87,16 @@ def channel_names(machine: Machine) -> dict[tuple[Coord, str, int], str]:
 
 
 def _kinds(names: Iterable[str]) -> dict[str, list[str]]:
-    """Names by what they are drawn as: each its own while there are few, else by family (``memA_0``, ``memA_1``, ...)."""
+    """Names by what they are drawn as: each its own while there are few, else by family (``memA_0``, ``memA_1``), else by
+    the letters that they begin with."""
     names = list(names)
-    few = len(names) <= len(theme.FIFO_HUES)
-    kinds: dict[str, list[str]] = defaultdict(list)
-    for name in names:
-        kinds[name if few else family(name)].append(name)
+    kinds: dict[str, list[str]] = {}
+    for kind_of in (str, family, letters):
+        kinds = {}
+        for name in names:
+            kinds.setdefault(kind_of(name), []).append(name)
+        if len(kinds) <= len(theme.FIFO_HUES):
+            break
     return kinds
 
 

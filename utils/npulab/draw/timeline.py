@@ -122,10 +122,9 @@ def _tracks(report: Report, tracks: Which | Sequence[str], fold: int = 14) -> li
         track = found.setdefault(label, _Track(label, [], []))
         track.members.append(name)
         track.events += events[name]
-    folded = [t for t in found.values() if len(t.members) > 1]
-    order = ("shim", "MemTile", "core")
-    folded.sort(key=lambda t: (order.index(t.label.split()[0]), t.label.split()[1] != "MM2S"))
-    return [t for t in found.values() if t not in folded] + folded
+    order = [f"{tile} {way}" for tile in ("shim", "MemTile", "core") for way in ("MM2S", "S2MM")]
+    groups = [found.pop(label) for label in order if label in found]
+    return [*found.values(), *groups]
 
 
 def _label(track: _Track) -> str:
@@ -149,13 +148,21 @@ class _Timeline:
     def x(self, tick: float) -> float:
         return LEFT + (min(max(tick, self.start), self.stop) - self.start) * self.scale
 
+    def busy(self, track: _Track) -> float:
+        """The share of the window that a track was busy; over the whole run, a core's as the report has it."""
+        if (self.start, self.stop) == (0, self.report.ticks):
+            for use in self.report.cores:
+                if track.members == [f"core {use.tile}"]:
+                    return use.busy / max(self.report.ticks, 1)
+        return track.busy(self.start, self.stop)
+
     def track(self, track: _Track, y: float) -> None:
         h = self.row - 4
         base = y + h - (3.5 if h > 12 else 2)
         self.canvas.text(LEFT - 8, base, fit(_label(track), LEFT - 12, 10), "small", "end")
         self.canvas.rect(LEFT, y, PLOT, h, "well", rx=1)
         if track.label != "host":
-            self.canvas.text(LEFT + PLOT + 6, base, f"{track.busy(self.start, self.stop):.0%}", "small")
+            self.canvas.text(LEFT + PLOT + 6, base, f"{self.busy(track):.0%}", "small")
         shown = [e for e in track.events if _overlap(e, self.start, self.stop)]
         self.seen |= {self.palette.of(e) for e in shown}
         thin = sum(e.duration * self.scale < TINY for e in shown)
@@ -228,9 +235,9 @@ class _Timeline:
         per = self.report.ticks_per_cycle
         words = [f"Simulated cycles {self.start / per:,.0f} to {self.stop / per:,.0f}, {len(self.tracks)} tracks."]
         for track in self.tracks[:12]:
-            words.append(f"{_label(track)}: busy {track.busy(self.start, self.stop):.0%}.")
+            words.append(f"{_label(track)}: busy {self.busy(track):.0%}.")
         if len(self.tracks) > 12:
-            shares = [t.busy(self.start, self.stop) for t in self.tracks[12:]]
+            shares = [self.busy(t) for t in self.tracks[12:]]
             words.append(f"The other {len(shares)} are busy between {min(shares):.0%} and {max(shares):.0%}.")
         return " ".join(words)
 

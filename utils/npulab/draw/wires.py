@@ -47,6 +47,12 @@ def family(name: str) -> str:
     return re.sub(r"[_\d]+$", "", base) or base or name
 
 
+def letters(name: str) -> str:
+    """The letters that a name begins with: ``C`` of ``C01_l1``."""
+    found = re.match(r"[A-Za-z]+", name)
+    return found[0] if found else name
+
+
 def neighbour(tile: Coord, port: str) -> Coord | None:
     """The tile at the other end of a port (``North 2``), None for a port that leads into the tile itself."""
     step = STEPS.get(port.split()[0])
