@@ -343,3 +343,20 @@ def test_memtile_overflow() -> None:
         CapacityError, match=r"MemTile \(0,1\) needs 589824 bytes of data memory, but has 524288 bytes \(512 KiB"
     ):
         place(maker.design())
+
+
+def test_a_compute_tile_without_a_worker_forwards_by_dma() -> None:
+    """Through the memory of a core that runs nothing: a ring of the declared depth from address 0."""
+    maker, middle, end = Maker(), core(0, 2), core(0, 4)
+    x, f = maker.fifo("x", None, middle, depth=3), maker.fifo("f", middle, end)
+    maker.link([x], [f])
+    maker.worker(end, [f], [maker.fifo("y", end)])
+    machine = place(maker.design())
+    here = [b for b in machine.buffers if b.tile == (0, 2)]
+    assert [(b.name, b.address) for b in here] == [
+        ("x_cons_buff_0", 0),
+        ("x_cons_buff_1", 16384),
+        ("x_cons_buff_2", 32768),
+    ]
+    assert [c.tile for c in machine.cores] == [(0, 4)]
+    assert len(channel(machine, "x", "S2MM", (0, 2)).descriptors) == 3

@@ -223,3 +223,10 @@ def test_a_join_that_repeats() -> None:
     maker.link(parts, [out], (0, 16))
     with pytest.raises(DesignError, match="joins several fifos and has a repeat_count"):
         place(maker.design())
+
+
+def test_two_host_consumers_of_one_fifo() -> None:
+    maker, _, y = one_core()
+    y.consumers = [LogicalTile("shim"), LogicalTile("shim")]
+    with pytest.raises(DesignError, match="has 2 consumers on the host's side"):
+        place(maker.design())

@@ -55,6 +55,14 @@ def _check_ends(fifo: Fifo) -> None:
             phrase="Cons endpoint not set",
             hint="pass its cons() to a worker, or drain it in the host sequence.",
         )
+    at_host = sum(tile.kind == "shim" for tile in fifo.consumers)
+    if at_host > 1:
+        raise _refuse(
+            fifo,
+            f"has {at_host} consumers on the host's side; a transfer names its fifo, so there can be one.",
+            phrase=f"redefinition of symbol named '{fifo.name}_shim_alloc'",
+            hint="drain one handle, or give the host two fifos.",
+        )
 
 
 def _check_depth(fifo: Fifo) -> None:

@@ -122,7 +122,7 @@ class _Check:
                 phrase=f"For {'<' if self.width < 4 else '>'}32b width datatypes, inner-most dim stride must be 1",
                 hint="keep the inner dimension contiguous; swap single small elements in the kernel instead.",
             )
-        for _, stride in outer:
+        for level, (_, stride) in enumerate(outer):
             if stride * self.width % 4:
                 self.refuse(
                     f"a stride of the layout transform of {self.what} is {stride} elements = {stride * self.width} bytes, "
@@ -133,7 +133,7 @@ class _Check:
             if words > most:
                 self.refuse(
                     f"a stride of the layout transform of {self.what} is {words} words; the field ends at {most}.",
-                    phrase=f"Stride exceeds the [1:{most}] range.",
+                    phrase=f"Stride {len(outer) - level} exceeds the [1:{most}] range.",
                     hint="use smaller objects.",
                     capacity=True,
                 )
@@ -154,7 +154,9 @@ class _Check:
                 self.refuse(
                     f"a size of the layout transform of {self.what} is {size}; the hardware's field ends at {most}, the "
                     f"compiler accepts up to {COMPILER_SIZE_MAX}.",
-                    phrase="Size may not exceed 1023." if most == 1023 else f"Size exceeds the [0:{most}] range.",
+                    phrase="Size may not exceed 1023."
+                    if most == 1023
+                    else f"Size {len(dims) - 1 - level} exceeds the [0:{most}] range.",
                     hint="split the dimension into two.",
                     capacity=True,
                 )
