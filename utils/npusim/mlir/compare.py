@@ -188,7 +188,8 @@ class _Comparison:
         x, y = np.asarray(a), np.asarray(b)
         self.equal(f"{what}: size", x.size, y.size)
         x, y = x.reshape(-1), y.reshape(-1).astype(x.dtype)
-        for i in np.flatnonzero((x != y) & ~((x != x) & (y != y)))[:1]:
+        bits = f"u{x.dtype.itemsize}"  # so that a NaN equals itself
+        for i in np.flatnonzero(x.view(bits) != y.view(bits))[:1]:
             self.equal(f"{what}: element {i}", x[i].item(), y[i].item())
 
     def lock(self, what: str, a: Lock, b: Lock) -> None:
