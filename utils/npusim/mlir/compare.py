@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
@@ -73,8 +73,11 @@ class _Comparison:
 
     def equal(self, what: str, a: object, b: object) -> None:
         if a != b:
-            first, second = self.sides
-            raise Difference(f"{what}: {_shown(a)} in {first}, {_shown(b)} in {second}")
+            self.differ(what, a, b)
+
+    def differ(self, what: str, a: object, b: object) -> NoReturn:
+        first, second = self.sides
+        raise Difference(f"{what}: {_shown(a)} in {first}, {_shown(b)} in {second}")
 
     def only(self, what: str, mine: bool) -> None:
         raise Difference(f"{what} is only in {self.sides[0 if mine else 1]}")
@@ -188,9 +191,9 @@ class _Comparison:
         x, y = np.asarray(a), np.asarray(b)
         self.equal(f"{what}: size", x.size, y.size)
         x, y = x.reshape(-1), y.reshape(-1).astype(x.dtype)
-        bits = f"u{x.dtype.itemsize}"  # so that a NaN equals itself
-        for i in np.flatnonzero(x.view(bits) != y.view(bits))[:1]:
-            self.equal(f"{what}: element {i}", x[i].item(), y[i].item())
+        bits = f"u{x.dtype.itemsize}"  # so that a NaN equals itself, and 0 not -0
+        for i in np.flatnonzero(x.view(bits) != y.view(bits)):
+            self.differ(f"{what}: element {i}", x[i].item(), y[i].item())
 
     def lock(self, what: str, a: Lock, b: Lock) -> None:
         self.tile(f"{what}: tile", a.tile, b.tile)

@@ -78,7 +78,7 @@ PROPERTIES: dict[str, frozenset[str]] = {
 }
 """The operations of a generated device and the properties that the reader understands."""
 
-# Attributes with one value in all that we read; the printer puts them back by PRINTED.
+# Attributes that only repeat a default or what the operands tell; `typed` puts them back.
 _DROPPED = frozenset({"overflowFlags", "fastmath", "loop_annotation", "operandSegmentSizes"})
 _DROPPED_IF: dict[str, dict[str, Any]] = {
     "aie.use_lock": {"blocking": 1, "acq_en": True},
