@@ -85,12 +85,18 @@ class CompilableDesign:
             from npusim.mlir import read_high
 
             return read_high(self.mlir_generator.read_text())
+        from npusim.frontends.iron.kernel_library import common as kernel_library
+
         self._check_values()
         current.ensure_current_device()
         current.take_resolved()
+        kernel_library.forget()
         tensors = {name: RuntimeTensor(name) for name in self.tensor_params}
-        with compile_context(**self.compile_kwargs):
-            made = self.mlir_generator(**tensors, **self.compile_kwargs)
+        try:
+            with compile_context(**self.compile_kwargs):
+                made = self.mlir_generator(**tensors, **self.compile_kwargs)
+        finally:
+            kernel_library.forget()
         made = current.take_resolved() if made is None else made
         made = getattr(made, "design", made)  # resolve_program gives a module
         if not isinstance(made, Design):

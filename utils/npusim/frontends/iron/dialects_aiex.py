@@ -14,15 +14,21 @@ from npusim.frontends.tracing import DesignTypeError, emit, inside, need
 from npusim.ir import Op, Region
 
 
-def dma_configure_task(tile: Any, direction: Any, channel: Any, **kwargs: Any) -> Op:
-    """A task on a channel of a shim tile, to be filled in with ``bds``; the channel is one end of an explicit Flow."""
+def dma_configure_task(*args: Any, **kwargs: Any) -> Op:
+    """``(tile.op, direction, channel)``: a task on a channel of a shim tile, to be filled in with ``bds``; the channel is one
+    end of an explicit Flow."""
+    if len(args) != 3:
+        raise DesignTypeError(f"dma_configure_task takes a tile, a direction and a channel, got {len(args)} argument(s)")
+    tile, direction, channel = args
     if not isinstance(tile, graph.LogicalTile):
         raise DesignTypeError(f"dma_configure_task needs tile.op of an IRON Tile, got {tile!r}")
     return dma_configure_task_for(shim_end(tile, DMAChannelDir(direction), int(channel)), **kwargs)
 
 
-def dma_configure_task_for(alloc: Any, **kwargs: Any) -> Op:
+def dma_configure_task_for(alloc: Any, *args: Any, **kwargs: Any) -> Op:
     """A task on the shim channel of a fifo or of a named Flow, to be filled in with ``bds``."""
+    if args:
+        raise UnsupportedError("dma_configure_task_for: positional arguments behind the first are not served")
     need("dma_configure_task_for", "sequence")
     token, repeat = bool(kwargs.pop("issue_token", False)), int(kwargs.pop("repeat_count", 0))
     if kwargs:

@@ -32,7 +32,7 @@ class NpuTensor:
     DEFAULT_FLOAT_DTYPE = np.float32
     FOLDS_DDR_ADDR_OFFSET = True
 
-    def __init__(self, shape_or_data: Any, dtype: Any = np.uint32, device: str | None = None) -> None:
+    def __init__(self, shape_or_data: Any, dtype: Any = np.uint32, device: str | None = "npu") -> None:
         """A tuple is a shape (filled with zeros), anything else is data, converted to ``dtype``."""
         self.dtype = dtype
         self.device = self.DEFAULT_DEVICE if device is None else device
@@ -285,6 +285,9 @@ class CPUOnlyTensor(NpuTensor):
 
     DEVICES = ("cpu",)
     DEFAULT_DEVICE = "cpu"
+
+    def __init__(self, shape_or_data: Any, dtype: Any = np.uint32, device: str | None = "cpu") -> None:
+        super().__init__(shape_or_data, dtype, device)
 
 
 def _shape_of(shape: Any) -> tuple[int, ...]:
