@@ -15,6 +15,7 @@ from npusim import kernels
 from npusim.errors import DesignError, UnsupportedError
 from npusim.frontends.iron import current, kernel_library
 from npusim.frontends.iron.device import NPU1, NPU2
+from npusim.frontends.iron.kernel_library.common import forget
 from npusim.frontends.iron.kernel_library.refused import NAMES
 from npusim.graph import KernelDecl
 
@@ -24,6 +25,7 @@ SERVED = [name for name in RECORDED["npu1"] if name not in NAMES]
 
 @pytest.fixture(params=["npu1", "npu2"])
 def device(request):
+    forget()
     current.set_current_device({"npu1": NPU1, "npu2": NPU2}[request.param]())
     yield request.param
     current.set_current_device(None)
@@ -105,6 +107,15 @@ def test_variants_have_their_own_symbols():
         assert plain_mm.object_file_name != by_columns.object_file_name
     finally:
         current.set_current_device(None)
+
+
+def test_two_sizes_of_one_shared_object_collide(device):
+    """As in the real package, which compiles reduce_max.cc once for all of its kernels."""
+    kernel_library.reduce_max(512)
+    with pytest.raises(DesignError, match=r"reduce_max\.cc\.o"):
+        kernel_library.reduce_max(1024)
+    forget()
+    kernel_library.reduce_max(1024)
 
 
 def test_emulation_is_of_the_second_generation_only(device):

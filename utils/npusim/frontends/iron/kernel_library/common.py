@@ -21,6 +21,12 @@ _GENERIC = {"passThrough.cc"}
 _made: dict[tuple[Any, ...], ExternalFunction] = {}
 
 
+def forget() -> None:
+    """Start anew, as each design of ``@iron.jit`` does: variants of other designs cannot collide with its own."""
+    _made.clear()
+    ExternalFunction._instances.clear()
+
+
 def arch() -> Arch:
     """The current device's architecture; the first generation's if no device is set, as in the real package."""
     device = current.get_current_device(probe_runtime=False)
