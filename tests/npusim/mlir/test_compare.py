@@ -194,6 +194,13 @@ def test_the_device_is_compared_first() -> None:
     assert compare(recorded("iron_jit"), other, ("ours", "theirs")) == "device: 'npu1' in ours, 'npu2' in theirs"
 
 
+@pytest.mark.parametrize("device", ["npu1", "npu2"])
+def test_the_command_builds_python_designs(device: str, capsys: pytest.CaptureFixture[str]) -> None:
+    module, source = MLIR / f"iron_tile_dma.{device}.high.mlir", MLIR.parent / "designs" / "iron_tile_dma.py"
+    assert main(["compare", str(source), str(module), "--device", device]) == 0
+    assert "iron_tile_dma.py and" in capsys.readouterr().out
+
+
 def test_the_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     a, b = str(MLIR / "iron_remote_fifo.npu1.high.mlir"), str(MLIR / "iron_neighbour_fifo.npu1.high.mlir")
     assert main(["compare", a, a]) == 0

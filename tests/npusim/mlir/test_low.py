@@ -253,6 +253,8 @@ REFUSED = [
             'state_table_idx = 3 : ui8}> : () -> ()\n}) : () -> ()'), UnsupportedError, "of place 3"),
     (device('"aie.runtime_sequence"() <{sym_name = "s"}> ({\n"aiex.npu.sync"() : () -> ()\n}) : () -> ()'), UnsupportedError,
      "operation aiex.npu.sync is not read here"),
+    (device('"aie.runtime_sequence"() <{sym_name = "s"}> ({\n' + BD.replace("static_offset = 4 : i32", "offset_state_table_idx = 0 : ui8")
+            + '\n}) : () -> ()'), UnsupportedError, "offset_state_table_idx of a host transfer"),
     ('"builtin.module"() ({\n}) : () -> ()', UnsupportedError, "0 aie.device operations"),
 ]  # fmt: skip
 

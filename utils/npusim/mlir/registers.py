@@ -1,4 +1,4 @@
-"""Register writes of compiled host sequences, as the parameter writes that they are."""
+"""What the compiler made of parameters in a host sequence, as the writes of parameters that they are."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from npusim.errors import UnsupportedError
 from npusim.ir import Op, Region, walk
 from npusim.mlir.chains import constant_of
+
+_NOT_SERVED = frozenset({"iteration", "offset_parameter", "offset_state_table_idx", "pad_dimensions"})
 
 
 def settle_registers(sequence: Region, parameters: Mapping[int, str]) -> None:
@@ -23,6 +25,9 @@ def settle_registers(sequence: Region, parameters: Mapping[int, str]) -> None:
             if index not in parameters or op.attrs.get("func", 1) != 1 or op.attrs.get("func_arg", 0):
                 raise UnsupportedError(f"{op.loc}: {op.name} of place {index} with another function than adding it")
             op.attrs["parameter"] = parameters[index]
+        elif op.name == "aie.dma_bd" and not _NOT_SERVED.isdisjoint(op.attrs):
+            what = ", ".join(sorted(_NOT_SERVED & op.attrs.keys()))
+            raise UnsupportedError(f"{op.loc}: {what} of a host transfer's buffer descriptor")
 
 
 def _write(op: Op) -> None:
