@@ -138,7 +138,7 @@ only_build_toc_files: true
 execute: {execute_notebooks: cache}
 sphinx:
   extra_extensions: [npulab.sphinx_ext]
-  config: {nb_execution_raise_on_error: true}
+  config: {nb_execution_show_tb: true}
 """
 
 

@@ -21,7 +21,7 @@ import platform
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -155,14 +155,16 @@ def offer_student_versions(root: Path) -> None:
             write_student(notebook, download)
 
 
-def run_jupyter_book(root: Path, extra: Iterable[str] = ()) -> None:
+def run_jupyter_book(root: Path) -> None:
     """Run ``jupyter-book build`` on ``root``, warnings being errors.
 
     Raises:
         BookError: if it fails.
     """
-    command = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()", "build", str(root), "--path-output", str(root)]
-    command += ["-W", "-n", "--keep-going", "--quiet", *extra]
+    # Without its own traceback, which buries the notebook's.
+    program = "import sys; sys.tracebacklimit = 0; from jupyter_book.cli.main import main; main()"
+    command = [sys.executable, "-c", program, "build", str(root), "--path-output", str(root)]
+    command += ["-W", "-n", "--keep-going", "--quiet"]
     # Notebooks start their kernel by name: let that be this Python's own, not a user's.
     environment = os.environ | {"JUPYTER_PREFER_ENV_PATH": "1", "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
     run = subprocess.run(  # its standard output only says where the site is; warnings and errors come on the other one

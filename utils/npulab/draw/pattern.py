@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -83,15 +83,24 @@ def _cells(c: Canvas, x: float, y: float, cell: float, shade: np.ndarray[Any, An
     c.rect(x, y, wide * cell, high * cell, "well")
     level = np.where(np.isfinite(shade), np.clip(np.ceil(shade * SHADES), 1, SHADES), 0).astype(int)
     gap = 0.8 if cell >= 7 else 0.0
+    tall = number(cell - gap)
     for step in range(1, SHADES + 1):
-        where = np.argwhere(level == step)
-        if len(where):
-            side = number(cell - gap)
-            d = "".join(
-                f"M{number(x + col * cell)} {number(y + row * cell)}h{side}v{side}h-{side}z"
-                for row, col in where.tolist()
-            )
-            c.path(d, f"f-{hue}", fill_opacity=0.1 + 0.85 * step / SHADES)
+        d = []
+        for row, start, length in _runs(level == step, apart=gap > 0):
+            wide = number(length * cell - gap)
+            d.append(f"M{number(x + start * cell)} {number(y + row * cell)}h{wide}v{tall}h-{wide}z")
+        if d:
+            c.path("".join(d), f"f-{hue}", fill_opacity=0.1 + 0.85 * step / SHADES)
+
+
+def _runs(marked: np.ndarray[Any, Any], *, apart: bool) -> Iterator[tuple[int, int, int]]:
+    """(row, first column, length) of the marked cells, neighbours in a row together unless they are to be seen apart."""
+    if apart:
+        yield from ((row, col, 1) for row, col in np.argwhere(marked).tolist())
+        return
+    edges = np.diff(np.pad(marked.astype(np.int8), ((0, 0), (1, 1))), axis=1)
+    starts, stops = np.argwhere(edges == 1).tolist(), np.argwhere(edges == -1).tolist()
+    yield from ((row, start, stop - start) for (row, start), (_, stop) in zip(starts, stops))
 
 
 class _Pattern:

@@ -156,7 +156,7 @@ def busiest(found: list[Wire], machine: Machine) -> tuple[int, int, Coord, str] 
         for link in wire.crossings:
             count[link] += 1
     best = None
-    for (a, b), n in count.items():
+    for (a, b), n in sorted(count.items()):
         way = next(k for k, step in STEPS.items() if step == (b.col - a.col, b.row - a.row))
         room = machine.device.limits(a.row).ports.value.get(way, (n, n))[0]
         if best is None or n / room > best[0] / best[1]:

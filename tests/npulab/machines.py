@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
-import pytest
 
 from npusim.devices import device
 from npusim.graph import Core, Design, Fifo, Link, LogicalTile
@@ -13,10 +14,10 @@ from npusim.machine import (
     CascadeLink,
     Coord,
     CoreProgram,
+    Direction,
     DmaChannel,
     FifoPort,
     Hop,
-    HostBuffer,
     Machine,
     MachineLock,
     MemBuffer,
@@ -57,7 +58,7 @@ class Builder:
         self.machine.buffers += made
         return made
 
-    def channel(self, tile: Coord, direction: str, fifo: str, ring: list[MemBuffer] = ()) -> DmaChannel:
+    def channel(self, tile: Coord, direction: Direction, fifo: str, ring: Sequence[MemBuffer] = ()) -> DmaChannel:
         index = self.channels.get((tile, direction), 0)
         self.channels[tile, direction] = index + 1
         made = DmaChannel(tile, direction, index, fifo=fifo)
@@ -261,12 +262,3 @@ def matmul_design() -> Design:
         d.links += [Link([src], ins), Link(outs, [dst])]
         d.cores += [Core(c, Region.single(), f"matmul_{col}_{i}") for i, c in enumerate(cores)]
     return d
-
-
-@pytest.fixture
-def make():
-    """The makers of this module, by name."""
-    return {k: v for k, v in globals().items() if callable(v) and k.endswith(("_machine", "_report", "_design"))}
-
-
-HOST = HostBuffer(0, MemRefType((16384,), "bf16"))
