@@ -20,6 +20,14 @@ from npusim.frontends.values import MemRefValue
 from npusim.types import MemRefType
 
 
+def _signature(body: Callable[..., Any]) -> inspect.Signature:
+    """With annotations looked up, where they are strings."""
+    try:
+        return inspect.signature(body, eval_str=True)
+    except NameError as error:
+        raise DesignError(f"@func {body.__name__!r}: the type of an argument cannot be looked up ({error})") from None
+
+
 class PythonKernel:
     """A function whose annotations are its argument types; called from core functions."""
 
@@ -28,7 +36,7 @@ class PythonKernel:
         self.body_builder = body
         self.func_name = body.__name__
         update_wrapper(self, body)
-        parameters = inspect.signature(body).parameters.values()
+        parameters = _signature(body).parameters.values()
         missing = [p.name for p in parameters if p.annotation is inspect.Parameter.empty]
         if missing:
             raise DesignError(f"@func {self.func_name!r}: argument(s) {', '.join(missing)} need a type as annotation")
