@@ -88,7 +88,9 @@ MEM_TILE = TileLimits(
     stride_max=_n(131072, "words", _BD_BITS),
     length_max=_n(2**17 - 1, "words", _WORDS, "M"),
     iteration_max=_n(64, "passes", _BD_BITS),
-    ports=Fact({"North": (6, 4), "South": (4, 6)}, "ports", _TM, "H", "no East or West: MemTiles have none between them"),
+    ports=Fact(
+        {"North": (6, 4), "South": (4, 6)}, "ports", _TM, "H", "no East or West: MemTiles have none between them"
+    ),
 )
 SHIM_TILE = TileLimits(
     memory=_n(0, "B", _TM),
@@ -179,7 +181,9 @@ class Device:
 
 
 _SIL = "jdominick05/ryzen-ai-xdna1-quantization docs/SILICON.md 1.6, 1.7 (Ryzen 7 8700G)"
-_MACS = "AMD device.yaml, quoted in jdominick05's W4A8 study; bfp16: scalable-analyses/xdna xdna2_kernel.rst"
+_YAML = "AMD device.yaml, quoted in jdominick05's W4A8 study"
+_MACS_1 = f"{_YAML}; i8 also AIE programming_examples/ml/conv2d/README.md; i16: AIE programming_guide section-4c"
+_MACS_2 = f"{_YAML}; bfp16: scalable-analyses/xdna xdna2_kernel.rst; i16: from the shapes of aie::mmul"
 _CASCADE = f"{_TM} getAccumulatorCascadeSize (512 bit)"
 
 NPU1 = Device(
@@ -194,7 +198,7 @@ NPU1 = Device(
         f"unsettled: the 8700G desktop measures 1.8 GHz ({_SIL})",
     ),
     stream=Fact(4, "B/cycle", "AM020 tables 3-6; FIM43-Redeye/xdna-emu findings 2026-05-25: 1.05 cycles a word", "H"),
-    macs=Fact({"i8": 256, "i16": 64, "bf16": 128}, "MAC/cycle/tile", _MACS, "M"),
+    macs=Fact({"i8": 256, "i16": 64, "bf16": 128}, "MAC/cycle/tile", _MACS_1, "M"),
     load_bytes=Fact(64, "B/cycle", "AM020 chapter 4: 2 x 256 bit", "H"),
     store_bytes=Fact(32, "B/cycle", "AM020 chapter 4: 1 x 256 bit", "H"),
     cascade_bytes=Fact(64, "B/cycle", _CASCADE, "H"),
@@ -221,7 +225,14 @@ NPU2 = Device(
         "unsettled: AM027 documents 64-bit streams and mlir-air's fused_decode reports 10.2 GB/s on one shim channel; "
         "4 and 8 are both served",
     ),
-    macs=Fact({"i8": 512, "i16": 128, "bf16": 256, "bfp16": 512}, "MAC/cycle/tile", _MACS, "M"),
+    macs=Fact(
+        {"i8": 512, "i16": 128, "bf16": 256, "bfp16": 512},
+        "MAC/cycle/tile",
+        _MACS_2,
+        "M",
+        "i16 is inferred (4x4x8 where npu1 has 4x4x4) and of confidence L; bf16 is a peak: exact products of 4x8x8 take "
+        "8 multiplies (aie_api detail/aie2p/mmul_bf16_bf16.hpp), 32 MAC/cycle",
+    ),
     load_bytes=Fact(128, "B/cycle", "AM027 chapter 4: 2 x 512 bit", "M"),
     store_bytes=Fact(64, "B/cycle", "AM027 chapter 4: 1 x 512 bit", "M"),
     cascade_bytes=Fact(64, "B/cycle", _CASCADE, "H"),
