@@ -18,7 +18,9 @@ def dma_configure_task(*args: Any, **kwargs: Any) -> Op:
     """``(tile.op, direction, channel)``: a task on a channel of a shim tile, to be filled in with ``bds``; the channel is one
     end of an explicit Flow."""
     if len(args) != 3:
-        raise DesignTypeError(f"dma_configure_task takes a tile, a direction and a channel, got {len(args)} argument(s)")
+        raise DesignTypeError(
+            f"dma_configure_task takes a tile, a direction and a channel, got {len(args)} argument(s)"
+        )
     tile, direction, channel = args
     if not isinstance(tile, graph.LogicalTile):
         raise DesignTypeError(f"dma_configure_task needs tile.op of an IRON Tile, got {tile!r}")

@@ -9,8 +9,6 @@ from typing import Any
 
 from npusim.frontends.finder import ModuleTree, register
 
-_HERE = "npusim.frontends.iron"
-
 Source = tuple[str, str]
 """An implementing module (after ``npusim.frontends``) and the names it gives, ``real=ours`` where they differ."""
 
@@ -135,8 +133,9 @@ TABLE: dict[str, tuple[Source, ...]] = {
     "aie.utils": (*_CURRENT, *_TENSORS, (".iron.host_utils", "HostRuntime NPUKernel TraceConfig cleanup_npu_runtime")),
     "aie.utils.benchmark": ((".iron.host_verify", "BenchmarkResult Stats print_benchmark run_iters"),),
     "aie.utils.callabledesign": ((".iron.jit", "CallableDesign"),),
-    "aie.utils.compile": (),
+    "aie.utils.compile": ((".iron.toolchain", "*COMPILE"),),
     "aie.utils.compile.jit": _COMPILE,
+    "aie.utils.config": ((".iron.toolchain", "*CONFIG"),),
     "aie.utils.hostruntime": ((".iron.current", "set_current_device"),),
     "aie.utils.hostruntime.argparse": (
         (".iron.host_cli", "DEFAULT_DEV_CHOICES add_benchmark_args add_compile_args add_runtime_args add_trace_arg"),
@@ -146,6 +145,7 @@ TABLE: dict[str, tuple[Source, ...]] = {
     "aie.utils.hostruntime.tensor_class": ((".iron.tensor", "CPUOnlyTensor NpuTensor"),),
     "aie.utils.jit": ((".iron.jit", "jit"),),
     "aie.utils.trace": ((".iron.host_utils", "TraceConfig"),),
+    "aie.utils.trace.utils": ((".iron.toolchain", "*TRACE_UTILS"),),
     "aie.utils.verify": (
         (".iron.host_verify", "assert_close_with_benchmark assert_pass count_mismatches nearly_equal"),
     ),
@@ -160,8 +160,8 @@ def names(module: str) -> Mapping[str, Any] | None:
     found: dict[str, Any] = {}
     for source, wanted in TABLE[module]:
         implementing = importlib.import_module("npusim.frontends" + source)
-        if wanted == "*":
-            found |= _all_of(implementing)
+        if wanted.startswith("*"):
+            found |= _all_of(implementing, wanted[1:])
         else:
             for pair in wanted.split():
                 real, _, ours = pair.partition("=")
@@ -169,11 +169,10 @@ def names(module: str) -> Mapping[str, Any] | None:
     return found
 
 
-def _all_of(module: Any) -> dict[str, Any]:
-    """What a module offers as a whole: its ``NAMES``, or what its ``__all__`` lists."""
-    if hasattr(module, "NAMES"):
-        return dict(module.NAMES)
-    return {name: getattr(module, name) for name in module.__all__}
+def _all_of(module: Any, table: str) -> dict[str, Any]:
+    """What a module offers as a whole: one of its tables (by default ``NAMES``), or what its ``__all__`` lists."""
+    names = getattr(module, table or "NAMES", None)
+    return {name: getattr(module, name) for name in module.__all__} if names is None else dict(names)
 
 
 register("aie", lambda: ModuleTree("aie", "mlir-aie, https://github.com/Xilinx/mlir-aie", names))
