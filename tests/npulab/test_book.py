@@ -11,7 +11,9 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from npulab import book
 
-TOC = "format: jb-book\nroot: book/intro\nparts:\n- chapters:\n  - file: book/one\n    sections:\n    - file: book/two\n"
+TOC = (
+    "format: jb-book\nroot: book/intro\nparts:\n- chapters:\n  - file: book/one\n    sections:\n    - file: book/two\n"
+)
 
 
 @pytest.fixture
@@ -31,7 +33,8 @@ def repository(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    "name", ["utils/npusim/engine.py", "designs/saxpy/design.py", "requirements.lock", "_config.yml", "designs/saxpy/new.cc"]
+    "name",
+    ["utils/npusim/engine.py", "designs/saxpy/design.py", "requirements.lock", "_config.yml", "designs/saxpy/new.cc"],
 )
 def test_key_changes_with_what_notebooks_run(repository: Path, name: str) -> None:
     before = book.content_key(repository)
@@ -54,7 +57,9 @@ def test_key_changes_with_backend_and_device(
     assert book.build_key(repository) != before
 
 
-@pytest.mark.parametrize("name", ["book/intro.md", "README.md", "utils/npusim/__pycache__/engine.pyc", "utils/.hidden/x.py"])
+@pytest.mark.parametrize(
+    "name", ["book/intro.md", "README.md", "utils/npusim/__pycache__/engine.pyc", "utils/.hidden/x.py"]
+)
 def test_key_ignores_text_and_products(repository: Path, name: str) -> None:
     before = book.content_key(repository)
     (repository / name).parent.mkdir(parents=True, exist_ok=True)

@@ -99,7 +99,9 @@ def chapter() -> nbformat.NotebookNode:
         cells=[
             new_markdown_cell("# Text\n### BEGIN SOLUTION\nstays in words\n### END SOLUTION"),
             new_code_cell("a = 42\nprint(a)", outputs=[output], execution_count=1),
-            new_code_cell("### BEGIN SOLUTION\nb = a\n### END SOLUTION", execution_count=2, metadata={"tags": ["exercise"]}),
+            new_code_cell(
+                "### BEGIN SOLUTION\nb = a\n### END SOLUTION", execution_count=2, metadata={"tags": ["exercise"]}
+            ),
             new_code_cell("assert b == 42", metadata={"tags": ["check"]}, execution_count=3),
             new_markdown_cell("Because b is a.", metadata={"tags": ["solution"]}),
             new_code_cell("b = a  # again, in full", metadata={"tags": ["solution"]}),

@@ -93,11 +93,13 @@ def _embedded() -> list[str]:
 
 def _enter(chosen: Backend) -> None:
     """Make ``import aie`` give what belongs to the choice, and tell it the device."""
+    from npulab.execute import listen
     from npusim.frontends import finder
 
     if chosen.kind == "sim":
         finder.activate(*_embedded())
         point_at(chosen.device)
+        listen()
         return
     finder.deactivate()
     try:

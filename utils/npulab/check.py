@@ -117,11 +117,9 @@ def close(
         return
     at = tuple(int(i) for i in np.argwhere(~right)[0]) if a.ndim else ()
     where = f" at {list(at)}" if at else ""
-    many = (
-        f"{int((~right).sum()):,} of {a.size:,} values differ; largest error {np.nanmax(np.abs(a - b)):.4g}"
-        if a.size > 1
-        else ""
-    )
+    error = np.abs(a - b)[~right]
+    largest = f"largest error {np.max(error):.4g}" if np.isfinite(error).all() else "some are not finite"
+    many = f"{int((~right).sum()):,} of {a.size:,} values differ; {largest}" if a.size > 1 else ""
     known = _known_mistake(got, want, mistakes, rtol, atol) or hint or (_guess(a, b, right) if a.size > 1 else "")
     _fail(f"{name} is wrong", f"first difference{where}: got {a[at]:.6g}, want {b[at]:.6g}", many, hint=known)
 

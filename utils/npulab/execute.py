@@ -27,6 +27,7 @@ from npusim.machine import Machine
 from npusim.report import Report
 from npusim.types import MemRefType
 
+_PREFIX = "_npulab_design_"
 _numbers = itertools.count()
 _last: list[Report] = []
 
@@ -41,7 +42,8 @@ def load(source: str | Path | ModuleType) -> ModuleType:
     """
     backend.current()
     if isinstance(source, ModuleType):
-        return importlib.reload(source) if source.__name__ in sys.modules else load(str(source.__file__))
+        mine = source.__name__.startswith(_PREFIX)
+        return _from_file(Path(str(source.__file__))) if mine else importlib.reload(source)
     path = Path(source)
     path = path / "design.py" if path.is_dir() else path
     if path.suffix == ".py" and path.exists():
@@ -52,7 +54,7 @@ def load(source: str | Path | ModuleType) -> ModuleType:
 
 
 def _from_file(path: Path) -> ModuleType:
-    name = f"_npulab_design_{next(_numbers)}"
+    name = f"{_PREFIX}{next(_numbers)}"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -186,7 +186,7 @@ def adopt(svg: str) -> str:
     text = re.sub(r"<metadata>.*?</metadata>", "", body[1], flags=re.S)
     text = re.sub(r"<style type=\"text/css\">.*?</style>", "", text, flags=re.S)
     text = re.sub(r'\bid="', 'id="ID_', text)
-    text = re.sub(r'(url\(#|href="#)', r"\1ID_", text)
+    text = re.sub(r'(url\(#|href="#)', r"\1ID_", text.replace("xlink:href", "href"))
     text = text.replace(INK, "currentColor")
     for name, (light, _) in HUES.items():
         text = text.replace(light, f"var(--npu-{name},{light})")

@@ -1,0 +1,3 @@
+"""What the design beside it imports."""
+
+TILE = 64
