@@ -1,6 +1,6 @@
 """How fast the simulator is: process resumptions a second, and the same workload on SimPy.
 
-The workload is four pipelines of three cores each, joined by ObjectFifos in shared memory, fed and drained by the shim:
+The workload is four pipelines of four cores each, all of npu1, joined by ObjectFifos in shared memory, fed and drained by the shim:
 a design as readers write them. SimPy runs the same pipelines, one process a core and a DMA, one container a lock.
 """
 
@@ -11,21 +11,24 @@ from typing import Any
 
 import numpy as np
 
+from npusim.costs import Clockwork, Costs
+from npusim.devices import NPU1
 from npusim.frontends.finder import simulated
 from npusim.kernels import KernelModel
 from npusim.load import as_design
 from npusim.machine import Machine
 from npusim.place import place
 
-PIPELINES, STAGES, OBJECTS, SIZE = 4, 3, 2000, 256
-CYCLES = (180, 240, 200)  # core cycles of the stages' kernels
+PIPELINES, STAGES, OBJECTS, SIZE = 4, 4, 2000, 256
+CYCLES = (180, 240, 200, 220)  # core cycles of the stages' kernels
 
 
 def build() -> Any:
     """The workload as an IRON program (with the simulated packages active)."""
     from aie.iron import Kernel, ObjectFifo, Program, Runtime, Worker
     from aie.iron.controlflow import range_
-    from aie.iron.device import NPU1, Tile
+    from aie.iron.device import NPU1 as Phoenix
+    from aie.iron.device import Tile
 
     host = np.ndarray[(OBJECTS * SIZE,), np.dtype[np.int32]]
     obj = np.ndarray[(SIZE,), np.dtype[np.int32]]
@@ -54,7 +57,7 @@ def build() -> Any:
 
     handles = [f[0].prod() for f in fifos] + [f[-1].cons() for f in fifos]
     runtime = Runtime(sequence, [host] * (2 * PIPELINES) + [handles])
-    return Program(NPU1(), runtime, workers).resolve_program()
+    return Program(Phoenix(), runtime, workers).resolve_program()
 
 
 def models() -> dict[str, KernelModel]:
@@ -84,30 +87,64 @@ def run_npusim(machine: Machine, data: bool) -> tuple[int, float, float]:
 
 
 def run_simpy() -> tuple[float, float]:
-    """(wall seconds, simulated cycles) of the same pipelines on SimPy."""
+    """(wall seconds, simulated cycles) of the same workload on SimPy: the same locks, DMAs, DDR and costs, so that it ends
+    at the same cycle. It has no data and no trace."""
     import simpy
 
+    clock = Clockwork.of(NPU1, Costs())
     env = simpy.Environment()
+    ddr = simpy.Resource(env)
+    costs, cycles = clock.costs, clock.cycles
+    latency = cycles(costs.stream_hop.value)
 
-    def process(take: list[Any], give: list[Any], cycles: int) -> Any:
+    def core(take: list[Any], give: list[Any], kernel: int) -> Any:
         for _ in range(OBJECTS):
             for lock in take:
                 yield lock.get(1)
-            yield env.timeout(cycles)
+                yield env.timeout(cycles(costs.lock_acquire.value))
+            yield env.timeout(cycles(costs.kernel_call.value + kernel))
             for lock in give:
                 yield lock.put(1)
+                yield env.timeout(cycles(costs.lock_release.value))
+            yield env.timeout(cycles(costs.scalar["loop"]))
 
+    def stream(pushed: Any, start: int, hops: int, take: Any, give: Any) -> Any:
+        ready = (yield pushed) + start
+        for _ in range(OBJECTS):
+            waited = env.now
+            yield take.get(1)
+            begun = env.now
+            if begun > waited or not waited:
+                ready = max(ready, begun + hops * latency)
+            ticks = 4 * SIZE * clock.stream + cycles(costs.bd_switch.value) + max(0, ready - begun)
+            request = ddr.request()
+            yield request
+            yield env.timeout(4 * SIZE * clock.ddr_total)
+            ddr.release(request)
+            yield env.timeout(begun + ticks - env.now)
+            yield give.put(1)
+
+    def host(pushes: list[Any], ends: list[Any]) -> Any:
+        for i, pushed in enumerate(pushes):
+            yield env.timeout(cycles((costs.task_push_first if i < 2 else costs.task_push).value))
+            pushed.succeed(env.now)
+        for end in ends:
+            yield end
+            yield env.timeout(cycles(costs.task_token.value))
+
+    pushes = [env.event() for _ in range(2 * PIPELINES)]
     ends = []
-    for _ in range(PIPELINES):
+    for p in range(PIPELINES):
         free = [simpy.Container(env, 2, 2) for _ in range(STAGES + 1)]
         full = [simpy.Container(env, 2, 0) for _ in range(STAGES + 1)]
-        env.process(process([free[0]], [full[0]], SIZE))
+        env.process(stream(pushes[p], cycles(costs.shim_read_start.value), 3, free[0], full[0]))
         for s in range(STAGES):
-            env.process(process([free[s + 1], full[s]], [free[s], full[s + 1]], CYCLES[s]))
-        ends.append(env.process(process([full[-1]], [free[-1]], SIZE)))
+            env.process(core([free[s + 1], full[s]], [free[s], full[s + 1]], CYCLES[s]))
+        start = cycles(costs.shim_write_start.value)
+        ends.append(env.process(stream(pushes[PIPELINES + p], start, STAGES + 2, full[-1], free[-1])))
     begun = time.perf_counter()
-    env.run(simpy.AllOf(env, ends))
-    return time.perf_counter() - begun, env.now
+    env.run(env.process(host(pushes, ends)))
+    return time.perf_counter() - begun, env.now / clock.ticks_per_cycle
 
 
 def measure(repeat: int = 3) -> dict[str, float]:

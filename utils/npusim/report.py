@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Literal, NamedTuple
+from functools import cached_property
+from typing import Any, Literal, NamedTuple, overload
 
 from npusim.machine import Coord, DmaChannel, Machine
 
@@ -20,6 +22,40 @@ class TraceEvent(NamedTuple):
     kind: str
     start: int
     duration: int
+
+
+class Trace(Sequence[TraceEvent]):
+    """The events of a run in the order of their begin, put in order when first looked at.
+
+    ``recorded`` holds them as they came, in absolute ticks; what lies outside ``begun`` to ``ended`` is cut off, since
+    cores may run ahead of the end.
+    """
+
+    def __init__(self, recorded: list[Any], begun: int, ended: int) -> None:
+        self._recorded, self._begun, self._ended = recorded, begun, ended
+
+    @cached_property
+    def _events(self) -> list[TraceEvent]:
+        begun, ended = self._begun, self._ended
+        cut = (
+            TraceEvent(track, name, kind, max(start, begun) - begun, min(start + duration, ended) - max(start, begun))
+            for track, name, kind, start, duration in self._recorded
+            if start < ended and start + duration > begun
+        )
+        return sorted((e for e in cut if e.duration > 0), key=lambda e: (e.start, e.track))
+
+    def __len__(self) -> int:
+        return len(self._events)
+
+    @overload
+    def __getitem__(self, index: int) -> TraceEvent: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[TraceEvent]: ...
+    def __getitem__(self, index: int | slice) -> TraceEvent | list[TraceEvent]:
+        return self._events[index]
+
+    def __iter__(self) -> Iterator[TraceEvent]:
+        return iter(self._events)
 
 
 @dataclass
@@ -70,7 +106,7 @@ class Report:
     traffic: dict[Level, Traffic]
     channels: list[ChannelUse]
     cores: list[CoreUse]
-    trace: list[TraceEvent]
+    trace: Sequence[TraceEvent]
     cascade_bytes: int = 0
     resumptions: int = 0  # process resumptions of the event loop
     warnings: list[str] = field(default_factory=list)

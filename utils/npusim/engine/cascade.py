@@ -8,13 +8,14 @@ cycles have passed.
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from npusim.costs import Clockwork
 from npusim.engine.loop import Loop, Process, Waitable
-from npusim.engine.state import Array, CascadeState
+from npusim.engine.state import Array
 from npusim.errors import DesignError, UnsupportedError
 from npusim.kernels import KernelModel
 from npusim.machine import CascadeLink, Coord
@@ -24,6 +25,29 @@ if TYPE_CHECKING:
 
 WORD = 64  # bytes; 512 bit, see devices.cascade_bytes
 DEPTH = 2 * WORD  # AM020: the FIFO is two deep
+
+
+class Offer:
+    """Bytes that were put at a tick and not yet taken (``data``: a uint8 array, in data mode)."""
+
+    __slots__ = ("at", "data", "nbytes")
+
+    def __init__(self, nbytes: int, at: int, data: Any) -> None:
+        self.nbytes, self.at, self.data = nbytes, at, data
+
+
+class CascadeState(Waitable):
+    """A cascade link as a stream of bytes; ``bytes`` of its offers are still to be taken."""
+
+    __slots__ = ("bytes", "drained", "drained_at", "link", "offers")
+
+    def __init__(self, link: CascadeLink) -> None:
+        super().__init__()
+        self.link = link
+        self.bytes = 0
+        self.offers: deque[Offer] = deque()
+        self.drained = Waitable()
+        self.drained_at = 0
 
 
 class _Missing(Exception):
@@ -73,49 +97,50 @@ class CorePorts:
         self.moved = 0  # bytes taken from the input
 
     def call(
-        self, run: CoreRun, name: str, model: KernelModel, arguments: tuple[Any, ...], types: tuple[Any, ...], ticks: int
+        self,
+        run: CoreRun,
+        now: int,
+        name: str,
+        model: KernelModel,
+        arguments: tuple[Any, ...],
+        types: tuple[Any, ...],
+        ticks: int,
     ) -> Process:
-        """Process of one kernel call: gets, own cycles, puts."""
-        puts: list[Any]
+        """Process of one kernel call that begins at tick ``now``: gets, own cycles, puts. Gives the tick of its end."""
         if self._data:
-            attempt, puts = Attempt(self._inbox, False, False, ""), []
-            while True:
-                attempt = self._attempt()
-                kept = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
-                try:
-                    model.compute(*arguments, cascade=attempt)
-                    break
-                except _Missing as missing:
-                    for array, copy in zip(arguments, kept, strict=True):
-                        if isinstance(array, np.ndarray):
-                            array[...] = copy
-                    yield from self._receive(run, missing.nbytes)
-            del self._inbox[: attempt.taken]
-            puts = list(attempt.puts)
-            self._agree(name, model, types, attempt.taken, sum(len(p) for p in puts))
+            now, puts = yield from self._compute(run, now, name, model, arguments, types)
         else:
-            if model.cascade_bytes is None:
-                raise UnsupportedError(
-                    f"timing only: kernel {name!r} uses the cascade but its model does not say how many bytes it gets "
-                    "and puts; give cascade_bytes, or run with data"
-                )
-            got, put = model.cascade_bytes(*types)
+            got, put = _declared(name, model, types)
             if got:
-                yield from self._receive(run, got)
+                now = yield from self._receive(run, now, got)
             puts = [put] if put else []
         counts = run.counts.setdefault(name, [0, 0])
         counts[0] += 1
         counts[1] += ticks
-        run.busy[0] += ticks
-        if self._trace is not None:
-            self._trace.append((run.track, name, "kernel", self._loop.now, ticks))
-        yield ticks
+        self._note(run, name, "kernel", now, ticks)
+        now += ticks
         for chunk in puts:
-            yield from self._send(run, chunk)
+            now = yield from self._send(run, now, chunk)
+        return now
 
-    def _attempt(self) -> Attempt:
-        where = f"tile {self.tile}"
-        return Attempt(self._inbox, self.input is not None, self.output is not None, where)
+    def _compute(
+        self, run: CoreRun, now: int, name: str, model: KernelModel, arguments: tuple[Any, ...], types: tuple[Any, ...]
+    ) -> Process:
+        """Try the model until all it gets is there; gives the tick and what it puts."""
+        while True:
+            attempt = Attempt(self._inbox, self.input is not None, self.output is not None, f"tile {self.tile}")
+            kept = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
+            try:
+                model.compute(*arguments, cascade=attempt)
+                break
+            except _Missing as missing:
+                for array, copy in zip(arguments, kept, strict=True):
+                    if isinstance(array, np.ndarray):
+                        array[...] = copy
+                now = yield from self._receive(run, now, missing.nbytes)
+        del self._inbox[: attempt.taken]
+        self._agree(name, model, types, attempt.taken, sum(len(p) for p in attempt.puts))
+        return now, attempt.puts
 
     def _agree(self, name: str, model: KernelModel, types: tuple[Any, ...], got: int, put: int) -> None:
         if model.cascade_bytes is not None and model.cascade_bytes(*types) != (got, put):
@@ -124,59 +149,77 @@ class CorePorts:
                 f"but it moved {(got, put)}"
             )
 
-    def _receive(self, run: CoreRun, nbytes: int) -> Process:
+    def _receive(self, run: CoreRun, now: int, nbytes: int) -> Process:
         link = self.input
         if link is None:
             raise DesignError(f"a kernel on tile {self.tile} gets from the cascade, but nothing is linked to its input")
         while nbytes:
-            if not link.bytes:
-                yield from self._wait(run, link, "cascade input")
-            taken = min(nbytes, link.bytes)
-            yield from self._work(run, taken, "cascade get")
+            if not link.offers:
+                run.waits_for, run.clock = "cascade input", now
+                while not link.offers:
+                    yield link
+                run.waits_for = ""
+            offer = link.offers[0]
+            now = self._waited(run, "cascade input", now, offer.at)
+            taken = min(nbytes, offer.nbytes)
+            now = self._work(run, "cascade get", now, taken)
             if self._data:
-                self._take(link, taken)
-            link.bytes -= taken
+                self._inbox.extend(offer.data[:taken].tobytes())
+                offer.data = offer.data[taken:]
+            offer.nbytes -= taken
+            if not offer.nbytes:
+                link.offers.popleft()
             nbytes -= taken
+            link.bytes -= taken
             self.moved += taken
-            self._loop.wake(link.drained)
+            if link.bytes <= DEPTH:
+                link.drained_at = now
+                self._loop.wake(link.drained)
+        return now
 
-    def _take(self, link: CascadeState, nbytes: int) -> None:
-        while nbytes:
-            chunk = link.data.popleft()
-            if len(chunk) > nbytes:
-                link.data.appendleft(chunk[nbytes:])
-                chunk = chunk[:nbytes]
-            self._inbox.extend(chunk.tobytes())
-            nbytes -= len(chunk)
-
-    def _send(self, run: CoreRun, chunk: Any) -> Process:
+    def _send(self, run: CoreRun, now: int, chunk: Any) -> Process:
         link = self.output
         if link is None:
             raise DesignError(f"a kernel on tile {self.tile} puts to the cascade, but nothing is linked to its output")
         nbytes = len(chunk) if self._data else int(chunk)
-        if self._data:
-            link.data.append(chunk)
+        link.offers.append(Offer(nbytes, now, chunk))
         link.bytes += nbytes
         self._loop.wake(link)
-        yield from self._work(run, min(nbytes, DEPTH), "cascade put")
-        while link.bytes > DEPTH:
-            yield from self._wait(run, link.drained, "cascade output")
+        now = self._work(run, "cascade put", now, min(nbytes, DEPTH))
+        if nbytes > DEPTH:
+            if link.bytes > DEPTH:
+                run.waits_for, run.clock = "cascade output", now
+                while link.bytes > DEPTH:
+                    yield link.drained
+                run.waits_for = ""
+            now = self._waited(run, "cascade output", now, link.drained_at)
+        return now
 
-    def _work(self, run: CoreRun, nbytes: int, name: str) -> Process:
+    def _work(self, run: CoreRun, name: str, now: int, nbytes: int) -> int:
         ticks = self._clock.cycles(-(-nbytes // WORD))
-        run.busy[0] += ticks
-        if self._trace is not None:
-            self._trace.append((run.track, name, "cascade", self._loop.now, ticks))
-        yield ticks
+        self._note(run, name, "cascade", now, ticks)
+        return now + ticks
 
-    def _wait(self, run: CoreRun, waitable: Waitable, name: str) -> Process:
-        run.waits_for, run.since = name, self._loop.now
-        yield waitable
-        waited = self._loop.now - run.since
-        run.waits_for = ""
-        run.use.stalled[name] = run.use.stalled.get(name, 0) + waited
-        if self._trace is not None and waited:
-            self._trace.append((run.track, name, "stall", run.since, waited))
+    def _waited(self, run: CoreRun, name: str, since: int, until: int) -> int:
+        if until <= since:
+            return since
+        run.use.stalled[name] = run.use.stalled.get(name, 0) + until - since
+        self._note(run, name, "stall", since, until - since)
+        return until
+
+    def _note(self, run: CoreRun, name: str, kind: str, start: int, ticks: int) -> None:
+        if self._trace is not None:
+            self._trace.append((run.track, name, kind, start, ticks))
+
+
+def _declared(name: str, model: KernelModel, types: tuple[Any, ...]) -> tuple[int, int]:
+    """The bytes that a kernel gets and puts, as its model says; UnsupportedError if it does not."""
+    if model.cascade_bytes is None:
+        raise UnsupportedError(
+            f"timing only: kernel {name!r} uses the cascade but its model does not say how many bytes it gets and puts; "
+            "give cascade_bytes, or run with data"
+        )
+    return model.cascade_bytes(*types)
 
 
 class CascadePorts:

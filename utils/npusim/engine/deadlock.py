@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from npusim.engine.channel import End
 from npusim.engine.core.writer import CoreRun, Site
-from npusim.engine.dma import End, Stream
 from npusim.engine.state import LockState
+from npusim.engine.stream import Stream
 from npusim.errors import DeadlockError
 from npusim.machine import MachineLock
 
@@ -26,10 +27,10 @@ def explain(sim: Simulator) -> DeadlockError:
 def _host(sim: Simulator) -> str:
     if sim.host is None or sim.host.waiting is None:
         return ""
-    op, task = sim.host.waiting
+    _, task = sim.host.waiting
     verb = "fill" if task.channel.direction == "MM2S" else "drain"
-    start = task.op.loc if task.op is not None else op.loc
-    moved, total = _progress(sim, task.channel), sum(t.nbytes for t in task.chain) * task.passes
+    start = task.op.loc
+    moved, total = _progress(sim, task.channel), task.nbytes
     return (
         f"the host sequence waits for the {verb} of fifo {task.name!r} (started at {start}): "
         f"{moved} of {total} bytes have moved on {task.channel}"
@@ -50,7 +51,7 @@ def _core(sim: Simulator, run: CoreRun) -> str:
     site = run.blocked
     if site is None:
         return f"{who} waits for its {run.waits_for}"
-    value = sim.locks[site.lock].value
+    value = sim.locks[site.lock].available
     if site.port is None:
         return f"{who} waits at {site.loc} for lock {site.lock.name!r} (value {value}){_releasers(sim, site.lock)}"
     port = site.port
@@ -96,7 +97,7 @@ def _stream(sim: Simulator, stream: Stream, end: End, lock: LockState | None) ->
         verb = "fill" if end.channel.direction == "MM2S" else "drain"
         return f"{name} has run every {verb} that the host started and waits for another"
     kind = {"free": "a free buffer", "full": "a full buffer"}.get(lock.lock.counts, f"lock {lock.lock.name!r}")
-    return f"{name} waits for {kind} (lock {lock.lock.name!r}, value {lock.value}){_releasers(sim, lock.lock)}"
+    return f"{name} waits for {kind} (lock {lock.lock.name!r}, value {lock.available}){_releasers(sim, lock.lock)}"
 
 
 def _hints(sim: Simulator) -> list[str]:

@@ -13,18 +13,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from npusim.devices import Fact
 from npusim.engine import arith
-from npusim.engine.dma import Task, Transfer
-from npusim.engine.loop import Process
+from npusim.engine.channel import Task
+from npusim.engine.loop import Key, Process
+from npusim.engine.transfer import Transfer
 from npusim.errors import DesignError, UnsupportedError
 from npusim.ir import Block, Op, Region, Value
 from npusim.machine import BufferDescriptor, HostBuffer
+from npusim.place.access import as_walked
 from npusim.types import MemRefType
 
 if TYPE_CHECKING:
     from npusim.engine.simulator import Simulator
 
 _DYNAMIC = -(2**62)
+KEY = (2,)
+"""The host acts after every core and stream of the same tick."""
 
 
 class Host:
@@ -34,7 +39,7 @@ class Host:
         self._sim, self._region = simulator, region
         self.tasks: list[Task] = []
         self.waiting: tuple[Op, Task] | None = None
-        self.done = False
+        self.now = simulator.loop.now  # its own tick
         self._env: dict[Value, Any] = {}
         self._bind(region.entry, args)
 
@@ -57,7 +62,7 @@ class Host:
     def process(self) -> Process:
         """The whole sequence; the run ends with it."""
         yield from self._block(self._region.entry)
-        self.done = True
+        yield (self.now, KEY)
         self._sim.loop.stopped = True
 
     def _block(self, block: Block) -> Process:
@@ -74,8 +79,10 @@ class Host:
             elif op.name not in _SILENT:
                 raise UnsupportedError(f"operation {op.name} of the host sequence at {op.loc} is not served")
 
-    def _pass(self, cycles: int) -> int:
-        return self._sim.clock.cycles(cycles)
+    def _spend(self, cycles: Fact[int]) -> tuple[int, Key]:
+        """Let time pass, and wait until everything earlier has happened."""
+        self.now += self._sim.clock.cycles(cycles.value)
+        return self.now, KEY
 
     # -- transfers
 
@@ -89,10 +96,8 @@ class Host:
         for i, (bd, array) in enumerate(chain):
             bd.next = i + 1 if i + 1 < len(chain) else None
             transfers.append(Transfer(bd, array if self._sim.data else None, self._sim.locks, 4))
-        repeat = int(op.attrs.get("repeat_count", 0) or 0)
-        task = Task(channel, transfers, repeat, bool(op.attrs.get("issue_token", False)), name)
-        task.op = op
-        return task
+        passes = int(op.attrs.get("repeat_count", 0) or 0) + 1
+        return Task(channel, transfers, passes, bool(op.attrs.get("issue_token", False)), name, op)
 
     def _descriptor(self, op: Op) -> tuple[BufferDescriptor, Any]:
         if len(op.operands) != 1 or any(n < _DYNAMIC for n in op.attrs.get("static_sizes", ())):
@@ -105,27 +110,29 @@ class Host:
         length = int(op.attrs.get("static_len", total) or total)
         if dims and dims[0][0] > 1 and length * dims[0][0] == total:
             length = total  # the outermost of four is the iteration: the length counts one pass
-        return BufferDescriptor(buffer, offset, length, dims), array
+        return BufferDescriptor(buffer, offset, length, as_walked(dims, buffer.type.dtype.itemsize)), array
 
     def _start(self, op: Op) -> Process:
         task: Task = self._env[op.operands[0]]
         costs = self._sim.clock.costs
         push = costs.task_push_first if len(self.tasks) < 2 else costs.task_push  # its first instructions are at hand
-        yield self._pass(push.value)
+        yield self._spend(push)
         end = self._sim.ends[task.channel]
-        if len(end.tasks) >= costs.queue_depth.value + (end.task is None):
+        waiting = end.waiting(self.now)
+        if waiting > costs.queue_depth.value or (waiting == costs.queue_depth.value and end.busy(self.now)):
             raise DesignError(
-                f"the host sequence at {op.loc} starts a transfer of {task.name!r} while {len(end.tasks)} others wait on "
+                f"the host sequence at {op.loc} starts a transfer of {task.name!r} while {waiting} others wait on "
                 f"{task.channel}: its queue holds {costs.queue_depth.value} beside the running one, and the hardware "
                 "would lose this one silently; await an earlier one first, or say it as one larger transfer"
             )
+        task.pushed_at = self.now
         self.tasks.append(task)
         end.tasks.append(task)
         self._sim.loop.wake(end.arrived)
 
     def _await(self, op: Op) -> Process:
         task: Task = self._env[op.operands[0]]
-        if not task.await_token:
+        if not task.token:
             raise DesignError(
                 f"the host sequence at {op.loc} awaits a transfer of {task.name!r} that gives no token: start it with "
                 "wait=True"
@@ -133,18 +140,19 @@ class Host:
         if task.awaited:
             raise DesignError(f"the host sequence at {op.loc} awaits the same transfer of {task.name!r} a second time")
         task.awaited = True
-        begun = self._sim.loop.now
-        while not task.done:
+        begun = self.now
+        while task.done_at is None:
             self.waiting = (op, task)
             yield task
         self.waiting = None
-        yield self._pass(self._sim.clock.costs.task_token.value)
-        self._sim.record("host", f"await {task.name}", "stall", begun)
+        self.now = max(self.now, task.done_at)
+        yield self._spend(self._sim.clock.costs.task_token)
+        self._sim.record("host", f"await {task.name}", "stall", begun, self.now)
 
     # -- registers
 
     def _write_parameter(self, op: Op) -> Process:
-        yield self._pass(self._sim.clock.costs.register_write.value)
+        yield self._spend(self._sim.clock.costs.register_write)
         name = str(op.attrs["buffer"])
         buffer = self._sim.machine.sequence_buffers.get(name)
         if buffer is None:
@@ -154,12 +162,12 @@ class Host:
     def _update_parameter(self, op: Op) -> Process:
         """Add a scratchpad parameter to a word of a buffer. Its lowest two bits are lost on the way, so that the host
         gives it four times and the core divides by four."""
-        yield self._pass(self._sim.clock.costs.register_write.value)
+        yield self._spend(self._sim.clock.costs.register_write)
         words = self._sim.memory[self._sim.machine.sequence_buffers[str(op.attrs["buffer"])]].reshape(-1)
         words[int(op.attrs["address"])] += int(self._sim.scratchpad[str(op.attrs["parameter"])]) << 2
 
     def _set_lock(self, op: Op) -> Process:
-        yield self._pass(self._sim.clock.costs.register_write.value)
+        yield self._spend(self._sim.clock.costs.register_write)
         state = self._sim.locks[self._sim.machine.sequence_locks[op.operands[0]]]
         state.value = int(op.attrs["value"])
         self._sim.loop.wake(state)
@@ -186,7 +194,7 @@ class Host:
 
     def unfinished(self) -> list[Task]:
         """Tasks that were still running or waiting when the sequence ended."""
-        return [task for task in self.tasks if not task.done]
+        return [task for task in self.tasks if task.done_at is None or task.done_at > self.now]
 
 
 _SILENT = frozenset({"aie.end", "scf.yield", "aiex.dma_free_task", "aiex.npu.create_scratchpad"})

@@ -1,17 +1,29 @@
-"""The event loop: processes are generators, time is whole ticks.
+"""The event loop: processes are generators, each with a clock of its own.
 
-A process yields a number of ticks to sleep, or a :class:`Waitable` to be resumed after somebody wakes it; it then looks
-again whether it may go on. Within one tick processes run in the order in which they became ready. :meth:`Loop.later` runs
-a function at the end of the current tick, when nothing is ready any more: arbiters use it to see every request of a tick
-before they choose, so that the outcome does not depend on the order of the processes.
+A core or a stream whose waits are all for tokens (see :mod:`npusim.engine.state`) needs no common clock: a token carries the
+tick at which it was given, and whoever takes it goes on from the later of that tick and its own. Such a process runs ahead
+as far as there are tokens. Only what is shared and served in the order of time (DDR, the host's actions, locks with several
+users) needs a common clock: a process that reaches such a point yields ``(tick, key)`` and is resumed when nothing can run
+any more that could still act before that tick. Equal ticks are served in the order of the keys, so neither results nor
+times depend on the order in which the processes were started.
+
+A process yields one of
+
+* a :class:`Waitable`: resume me when somebody woke it; I look again then,
+* ``(tick, key)``: resume me in the order of time,
+* ``(tick, key, True)``: the same, from a process that never blocks: such ones alone do not keep a run alive.
 """
 
 from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from typing import Any
+
+Key = tuple[int, ...]
+IDLE_ROUNDS = 100
+"""How often processes that never block are resumed with nobody else able to run, before that counts as a deadlock."""
 
 
 class Waitable:
@@ -23,24 +35,21 @@ class Waitable:
         self.waiters: list[Process] = []
 
 
-Process = Generator["int | Waitable", None, None]
+Process = Generator["Waitable | tuple[int, Key] | tuple[int, Key, bool]", None, Any]
 
 
 class Loop:
     """Runs processes until :attr:`stopped`, or until nothing can run."""
 
     def __init__(self) -> None:
-        self.now = 0
+        self.now = 0  # the tick up to which what is shared has been served
         self.ready: deque[Process] = deque()
         self.stopped = False
         self.resumptions = 0
-        self.spinners = 0  # processes that never block; alone they do not keep a run alive
-        self._heap: list[tuple[int, int, Process]] = []
-        self._sequence = 0
-        self._late: list[Callable[[], None]] = []
+        self._heap: list[tuple[int, Key, int, Process]] = []
 
     def start(self, process: Process) -> None:
-        """Make a new process ready in this tick."""
+        """Let a new process run."""
         self.ready.append(process)
 
     def wake(self, waitable: Waitable) -> None:
@@ -49,15 +58,12 @@ class Loop:
             self.ready.extend(waitable.waiters)
             waitable.waiters.clear()
 
-    def later(self, call: Callable[[], None]) -> None:
-        """Call it at the end of this tick, when nothing is ready any more."""
-        self._late.append(call)
-
     def run(self) -> bool:
         """Run until somebody sets ``stopped`` (True) or nothing can run any more (False: a deadlock)."""
-        ready, heap, late = self.ready, self._heap, self._late
+        ready, heap = self.ready, self._heap
         push, pop, take = heapq.heappush, heapq.heappop, ready.popleft
-        count, sequence = 0, self._sequence
+        count = rounds = 0
+        idle = sum(entry[2] for entry in heap)
         try:
             while not self.stopped:
                 while ready:
@@ -67,24 +73,23 @@ class Loop:
                         wish: Any = process.send(None)
                     except StopIteration:
                         continue
-                    if wish.__class__ is int:
-                        sequence += 1
-                        push(heap, (self.now + wish, sequence, process))
+                    if wish.__class__ is tuple:
+                        spins = len(wish) - 2
+                        idle += spins
+                        push(heap, (wish[0], wish[1], spins, process))
                     else:
                         wish.waiters.append(process)
-                if late:
-                    calls = late.copy()
-                    late.clear()
-                    for call in calls:
-                        call()
-                    continue
-                if len(heap) <= self.spinners:
+                if not heap:
                     return self.stopped
-                self.now, _, process = pop(heap)
+                if idle == len(heap):
+                    rounds += 1
+                    if rounds > IDLE_ROUNDS:
+                        return self.stopped
+                else:
+                    rounds = 0
+                self.now, _, spins, process = pop(heap)
+                idle -= spins
                 ready.append(process)
-                while heap and heap[0][0] == self.now:
-                    ready.append(pop(heap)[2])
         finally:
             self.resumptions += count
-            self._sequence = sequence
         return True

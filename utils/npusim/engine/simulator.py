@@ -15,18 +15,21 @@ import numpy as np
 from npusim import kernels as kernel_models
 from npusim.costs import Clockwork, Costs
 from npusim.engine.cascade import CascadePorts
+from npusim.engine.channel import End
 from npusim.engine.control import Touched
 from npusim.engine.core import CoreRun, Surroundings, compile_core
 from npusim.engine.deadlock import explain
-from npusim.engine.dma import End, Stream, channel_end
 from npusim.engine.host import Host
 from npusim.engine.loop import Loop
 from npusim.engine.state import Ddr, LockState, Memory
+from npusim.engine.stream import Stream
+from npusim.engine.transfer import Transfer
+from npusim.engine.users import Users
 from npusim.errors import DesignError, NpuError, UnsupportedError
 from npusim.ir import walk
 from npusim.kernels import KernelModel
-from npusim.machine import DmaChannel, Machine
-from npusim.report import LEVELS, ChannelUse, CoreUse, Level, Report, TraceEvent, Traffic
+from npusim.machine import DmaChannel, Machine, MemBuffer
+from npusim.report import LEVELS, ChannelUse, CoreUse, Level, Report, Trace, Traffic
 from npusim.types import numpy_dtype
 
 
@@ -50,7 +53,8 @@ class Simulator:
         self.clock = Clockwork.of(machine.device, costs or Costs())
         self.loop = Loop()
         self.memory = Memory()
-        self.locks = {lock: LockState(lock) for lock in machine.locks}
+        users = Users(machine)
+        self.locks = {lock: LockState(lock, users.shared(lock)) for lock in machine.locks}
         self.trace: list[Any] | None = [] if trace else None
         self.scratchpad = {s.name: numpy_dtype(s.element).type(0) for s in machine.scratchpads}
         self.cascades = CascadePorts(machine.cascades, self.loop, self.clock, self.trace, data)
@@ -63,10 +67,15 @@ class Simulator:
 
     def _end(self, channel: DmaChannel) -> End:
         dimensions = self.machine.device.limits(channel.tile.row).dims.value
-        return channel_end(channel, self.memory if self.data else None, self.locks, dimensions)
+        program = []
+        for bd in channel.descriptors:
+            assert isinstance(bd.buffer, MemBuffer)
+            array = self.memory[bd.buffer] if self.data else None
+            program.append(Transfer(bd, array, self.locks, dimensions))
+        return End(channel, ChannelUse(channel), program)
 
     def _load_streams(self) -> None:
-        ddr = Ddr(self.loop, self.clock)
+        ddr = Ddr(self.clock)
         for route in self.machine.routes:
             if route.packet_id is not None:
                 raise UnsupportedError(f"the packet-switched stream {route.name!r} is not served yet")
@@ -95,10 +104,10 @@ class Simulator:
             self.cores.append(run)
             self.loop.start(process)
 
-    def record(self, track: str, name: str, kind: str, begun: int) -> None:
-        """Trace an interval that ends now."""
-        if self.trace is not None and self.loop.now > begun:
-            self.trace.append((track, name, kind, begun, self.loop.now - begun))
+    def record(self, track: str, name: str, kind: str, begun: int, ended: int) -> None:
+        """Trace an interval."""
+        if self.trace is not None and ended > begun:
+            self.trace.append((track, name, kind, begun, ended - begun))
 
     def run(self, args: Sequence[Any]) -> Report:
         """Run the host sequence once over ``args`` (its arrays, written in place, and scalars).
@@ -108,8 +117,8 @@ class Simulator:
         """
         if self.machine.sequence is None:
             raise DesignError("the design has no host sequence, so nothing moves data in or out")
-        self._reset()
         begun, counted, cascaded = self.loop.now, self.loop.resumptions, self.cascades.moved
+        self._reset(begun)
         self.host = Host(self, self.machine.sequence, list(args))
         self.loop.stopped = False
         self.loop.start(self.host.process())
@@ -122,16 +131,17 @@ class Simulator:
             raise explain(self)
         return self._report(begun, self.loop.resumptions - counted, self.cascades.moved - cascaded)
 
-    def _reset(self) -> None:
+    def _reset(self, begun: int) -> None:
         """Start counting anew; the state of the array stays."""
         if self.trace is not None:
             self.trace.clear()
         for end in self.ends.values():
             end.use = ChannelUse(end.channel)
+            end.warm = False
         for run in self.cores:
-            run.busy[0] = 0
             run.use.stalled.clear()
-            run.since = max(run.since, self.loop.now)
+            if run.waiting and run.clock < begun:  # waits still; the last run has counted up to here
+                run.use.stalled[run.waiting] = run.clock - begun
             for counts in run.counts.values():
                 counts[:] = [0, 0]
 
@@ -163,28 +173,21 @@ class Simulator:
             clock_hz=self.machine.device.clock_hz,
             traffic=traffic,
             channels=[end.use for end in self.ends.values()],
-            cores=[self._core_use(run) for run in self.cores],
-            trace=self._events(begun),
+            cores=[self._core_use(run, begun) for run in self.cores],
+            trace=Trace((self.trace or []).copy(), begun, self.loop.now),
             cascade_bytes=cascaded,
             resumptions=resumptions,
             warnings=[*self.machine.warnings, *self._unfinished()],
         )
 
-    def _events(self, begun: int) -> list[TraceEvent]:
-        if self.trace is None:
-            return []
-        events = sorted(map(TraceEvent._make, self.trace), key=lambda e: (e.start, e.track))
-        return [e._replace(start=e.start - begun) for e in events] if begun else events
-
-    def _core_use(self, run: CoreRun) -> CoreUse:
-        stalled = dict(run.use.stalled)
-        waits_for = run.waits_for
-        if run.blocked is not None:  # it waits still, and did to the end
-            waits_for = run.blocked.port.fifo if run.blocked.port else run.blocked.lock.name
-        if waits_for:
-            stalled[waits_for] = stalled.get(waits_for, 0) + self.loop.now - run.since
+    def _core_use(self, run: CoreRun, begun: int) -> CoreUse:
+        """Busy is what is not stalled, up to the end of the run."""
+        stalled, ended = dict(run.use.stalled), self.loop.now
+        busy = min(run.clock, ended) - begun - sum(stalled.values())
+        if run.waiting and run.clock < ended:
+            stalled[run.waiting] = stalled.get(run.waiting, 0) + ended - run.clock
         kernels = {name: (calls, ticks) for name, (calls, ticks) in run.counts.items()}
-        return CoreUse(run.program.tile, run.program.name, run.busy[0], stalled, kernels)
+        return CoreUse(run.program.tile, run.program.name, max(busy, 0), stalled, kernels)
 
     def _unfinished(self) -> list[str]:
         assert self.host is not None

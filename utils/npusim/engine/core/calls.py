@@ -32,12 +32,12 @@ def call(w: Writer, op: Op, depth: int) -> None:
 
 def _call_cascade(w: Writer, op: Op, depth: int, arguments: list[str], ticks: str) -> None:
     """A kernel that puts to or gets from the cascade blocks inside."""
-    w.flush(depth)
+    w.settle(depth)
     ports = w.bind("C", w.around.cascades.ports(w.core.tile))
     types = w.bind("Y", tuple(v.type for v in op.operands))
     given = f"({', '.join(arguments)},)"
     callee = str(op.attrs["callee"])
-    w.line(depth, f"yield from {ports}.call(ME, {callee!r}, {w.bind('F', w.model(op))}, {given}, {types}, {ticks})")
+    w.line(depth, f"t = yield from {ports}.call(ME, t, {callee!r}, {w.bind('F', w.model(op))}, {given}, {types}, {ticks})")
 
 
 def _ticks(w: Writer, op: Op, names: list[str]) -> str:

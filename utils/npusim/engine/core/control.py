@@ -49,16 +49,8 @@ def _write_loop(w: Writer, op: Op, depth: int) -> None:
         _assign(w, names, [body.ops[-1].operands[i] for i in kept], depth + 1)
     w.charge("loop")
     w.settle(depth + 1)
-    if w.constant(upper) == FOREVER and not w.syncs:
-        _spin(w, depth + 1)
-
-
-def _spin(w: Writer, depth: int) -> None:
-    """A core that never synchronises must not run ahead of the others, nor keep a dead run alive."""
-    if not w.run.spins:
-        w.run.spins = True
-        w.around.loop.spinners += 1
-    w.line(depth, "c = max(c, 1); U[0] += c; yield c; c = 0")
+    if w.constant(upper) == FOREVER:
+        w.turn(depth + 1)
 
 
 def _assign(w: Writer, names: Sequence[str], values: Sequence[Value], depth: int) -> None:
@@ -186,6 +178,6 @@ def _jump(
 ) -> None:
     kept = [(a, v) for a, v in zip(block.args, operands, strict=True) if w.has(a)]
     _assign(w, [w.names[a] for a, _ in kept], [v for _, v in kept], depth)
-    if number[block] <= here and not w.syncs:
-        _spin(w, depth)
+    if number[block] <= here:
+        w.turn(depth)
     w.line(depth, f"b = {number[block]}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from npusim.engine.core.writer import Site, Writer, serves
+from npusim.engine.state import LockState
 from npusim.errors import DesignError
 from npusim.ir import Op
 from npusim.machine import FifoPort, MachineLock
@@ -28,21 +29,19 @@ def acquire(w: Writer, op: Op, depth: int) -> None:
     w.windows[op.result] = (i, port)
     w.settle(depth)
     w.line(depth, f"if h{i} < {size}:")
-    count = f"({size} - h{i})" if port.factor == 1 else f"({size} - h{i}) * {port.factor}"
     if port.acquire_lock is not None:
-        _wait(w, depth + 1, port.acquire_lock, count, Site(op.loc, port.acquire_lock, port, size))
-        w.line(depth + 1, f"c += {w.ticks(w.around.clock.costs.lock_acquire.value)}")
+        count = "1" if size * port.factor == 1 else f"({size} - h{i}) * {port.factor}"
+        _take(w, depth + 1, port.acquire_lock, count, Site(op.loc, port.acquire_lock, port, size))
+        w.line(depth + 1, f"t += {w.ticks(w.around.clock.costs.lock_acquire.value)}")
     w.line(depth + 1, f"h{i} = {size}")
 
 
 @serves("aie.objectfifo.release")
 def release(w: Writer, op: Op, depth: int) -> None:
-    """Give the oldest ``size`` objects on. Releases in a row go at one time, their costs come after."""
+    """Give the oldest ``size`` objects on."""
     i, port = _port(w, op)
     size = int(op.attrs["size"])
-    if not w.released:
-        w.flush(depth)
-        w.released = True
+    w.settle(depth)
     refusal = f"release({size}) of fifo {port.fifo!r} while fewer are held"
     w.line(depth, f"if h{i} < {size}: raise ValueError({refusal!r})")
     w.line(depth, f"h{i} -= {size}")
@@ -75,35 +74,62 @@ def use_lock(w: Writer, op: Op, depth: int) -> None:
     count = w.constant(op.operands[1])
     text = str(int(count)) if count is not None else f"int({w.name(op.operands[1])})"
     action = int(op.attrs["action"])
+    w.settle(depth)
     if action == RELEASE:
-        w.flush(depth)
         _give(w, depth, lock, text)
         w.spend(w.around.clock.costs.lock_release.value)
-        return
-    w.settle(depth)
-    _wait(w, depth, lock, text, Site(op.loc, lock, None, None), equal=action == ACQUIRE_EQUAL)
-    w.spend(w.around.clock.costs.lock_acquire.value)
+    else:
+        _take(w, depth, lock, text, Site(op.loc, lock, None, None), equal=action == ACQUIRE_EQUAL)
+        w.spend(w.around.clock.costs.lock_acquire.value)
 
 
-def _wait(w: Writer, depth: int, lock: MachineLock, count: str, site: Site, equal: bool = False) -> None:
+def _take(w: Writer, depth: int, lock: MachineLock, count: str, site: Site, equal: bool = False) -> None:
     """Wait for a lock and take ``count`` of it (``equal``: wait for exactly that value and leave it)."""
-    state = w.bind("L", w.around.locks[lock])
-    lacks = f"{state}.value != {count}" if equal else f"{state}.value < {count}"
+    state = w.around.locks[lock]
     number = len(w.run.sites)
     w.run.sites.append(site)
-    w.line(depth, f"if {lacks}:")
-    w.line(depth + 1, "if c: U[0] += c; yield c; c = 0")
-    w.line(depth + 1, f"if {lacks}:")
-    w.line(depth + 2, f"ME.at = {number}; ME.since = S.now")
-    w.line(depth + 2, f"while {lacks}: yield {state}")
-    w.line(depth + 2, "stalled(ME)")
+    if state.shared:
+        _take_shared(w, depth, state, count, number, equal)
+    else:
+        _take_tokens(w, depth, state, count, number)
+
+
+def _take_tokens(w: Writer, depth: int, state: LockState, count: str, site: int) -> None:
+    """The tokens carry the tick from which the core can go on."""
+    lock, times = w.bind("L", state), w.bind("D", state.times)
+    lacks = f"not {times}" if count == "1" else f"len({times}) < {count}"
+    _block(w, depth, lacks, lock, site)
+    w.line(depth, f"a = {times}.popleft()" if count == "1" else f"for _ in range({count}): a = {times}.popleft()")
+    w.line(depth, f"if a > t: t = stalled(ME, {site}, t, a)")
+
+
+def _take_shared(w: Writer, depth: int, state: LockState, count: str, site: int, equal: bool) -> None:
+    """A lock that others take or set as well is looked at in the order of time."""
+    lock = w.bind("L", state)
+    w.line(depth, "ME.clock = t; yield (t, KEY)")
+    _block(w, depth, f"{lock}.value != {count}" if equal else f"{lock}.value < {count}", lock, site)
+    w.line(depth, f"if S.now > t: t = stalled(ME, {site}, t, S.now)")
     if not equal:
-        w.line(depth, f"{state}.value -= {count}")
-        if site.port is None:  # somebody may wait for an exact value
-            w.line(depth, f"if {state}.waiters: wake({state})")
+        w.line(depth, f"{lock}.value -= {count}")
+        w.line(depth, f"if {lock}.waiters: wake({lock})")
+
+
+def _block(w: Writer, depth: int, lacks: str, lock: str, site: int) -> None:
+    """Wait while something lacks."""
+    w.line(depth, f"if {lacks}:")
+    w.line(depth + 1, f"ME.at = {site}; ME.clock = t")
+    w.line(depth + 1, f"while {lacks}: yield {lock}")
+    w.line(depth + 1, "ME.at = None")
 
 
 def _give(w: Writer, depth: int, lock: MachineLock, count: str) -> None:
-    state = w.bind("L", w.around.locks[lock])
-    w.line(depth, f"{state}.value += {count}")
-    w.line(depth, f"if {state}.waiters: wake({state})")
+    state = w.around.locks[lock]
+    name = w.bind("L", state)
+    if state.shared:
+        w.line(depth, "ME.clock = t; yield (t, KEY)")
+        w.line(depth, f"{name}.value += {count}")
+    elif count == "1":
+        w.line(depth, f"{w.bind('D', state.times)}.append(t)")
+    else:
+        w.line(depth, f"{w.bind('D', state.times)}.extend([t] * {count})")
+    w.line(depth, f"if {name}.waiters: wake({name})")

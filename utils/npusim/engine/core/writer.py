@@ -10,16 +10,15 @@ from npusim.costs import Clockwork
 from npusim.engine import arith
 from npusim.engine.cascade import CascadePorts
 from npusim.engine.control import Needed, Touched
-from npusim.engine.loop import Loop
+from npusim.engine.loop import Key, Loop
 from npusim.engine.state import LockState, Memory
 from npusim.errors import UnsupportedError
-from npusim.ir import UNKNOWN, Block, Loc, Op, Value, walk
+from npusim.ir import UNKNOWN, Block, Loc, Op, Value
 from npusim.kernels import KernelModel
 from npusim.machine import CoreProgram, FifoPort, Machine, MachineLock
 from npusim.report import CoreUse
 
-SYNC = frozenset({"aie.objectfifo.acquire", "aie.objectfifo.release", "aie.use_lock"})
-_RELEASES = frozenset({"aie.objectfifo.release", "arith.constant"})
+HORIZON = 20_000  # core cycles that a core may run ahead of what is shared
 ENDS = frozenset({"scf.yield", "scf.condition"})  # written by the operation around them
 
 
@@ -35,17 +34,15 @@ class Site:
 
 @dataclass(eq=False)
 class CoreRun:
-    """The running state of one core that others look at: counters, and where it blocks (``sites[at]``, since a tick)."""
+    """The running state of one core that others look at: counters, its clock, and where it blocks (``sites[at]``)."""
 
     program: CoreProgram
     use: CoreUse
-    busy: list[int] = field(default_factory=lambda: [0])
     counts: dict[str, list[int]] = field(default_factory=dict)  # kernel -> [calls, ticks]
     sites: list[Site] = field(default_factory=list)
     at: int | None = None
-    since: int = 0
+    clock: int = 0  # its own tick, when it last waited or ended
     waits_for: str = ""  # a cascade, when not a lock
-    spins: bool = False  # never synchronises
     source: str = ""
     locs: list[Loc] = field(default_factory=list)
 
@@ -55,6 +52,14 @@ class CoreRun:
         return None if self.at is None else self.sites[self.at]
 
     @property
+    def waiting(self) -> str:
+        """What it waits for: a fifo, a lock, its cascade; empty if it does not."""
+        site = self.blocked
+        if site is None:
+            return self.waits_for
+        return site.port.fifo if site.port else site.lock.name
+
+    @property
     def filename(self) -> str:
         return f"<core {self.program.name} of tile {self.program.tile}>"
 
@@ -62,6 +67,11 @@ class CoreRun:
     def track(self) -> str:
         """Its name in the trace."""
         return f"core {self.program.tile}"
+
+    @property
+    def key(self) -> Key:
+        """Its place among processes that act in the same tick."""
+        return (0, *self.program.tile)
 
 
 @dataclass
@@ -80,16 +90,14 @@ class Surroundings:
     trace: list[Any] | None
     data: bool
 
-    def stalled(self, run: CoreRun) -> None:
-        """Account for a core's wait for a lock that ends now."""
-        site = run.blocked
-        assert site is not None
+    def stalled(self, run: CoreRun, at: int, since: int, until: int) -> int:
+        """Account for a core's wait at a site; gives ``until``, from which the core goes on."""
+        site = run.sites[at]
         name = site.port.fifo if site.port else site.lock.name
-        waited = self.loop.now - run.since
-        run.at = None
-        run.use.stalled[name] = run.use.stalled.get(name, 0) + waited
-        if self.trace is not None and waited:
-            self.trace.append((run.track, name, "stall", run.since, waited))
+        run.use.stalled[name] = run.use.stalled.get(name, 0) + until - since
+        if self.trace is not None:
+            self.trace.append((run.track, name, "stall", since, until - since))
+        return until
 
 
 Handler = Callable[["Writer", Op, int], None]
@@ -119,24 +127,20 @@ class Writer:
         self.needed = None if around.data else Needed(program, around.touched)
         self.cost = 0  # ticks of straight-line code not yet written
         self.free = 0  # > 0 inside a loop whose whole cost is added after it
-        self.released = False  # since the last release nothing has taken time
         self.loc = UNKNOWN
         self.ports: dict[tuple[str, bool], str] = {}
         self.windows: dict[Value, tuple[str, FifoPort]] = {}
         self.rings: dict[FifoPort, tuple[Any, ...]] = {}
-        self.syncs = any(op.name in SYNC or self._cascades(op) for op in walk(program.body))
         trace = around.trace
         self.env: dict[str, Any] = dict(arith.HELPERS) | {
             "S": around.loop,
             "ME": self.run,
-            "U": self.run.busy,
+            "KEY": self.run.key,
+            "HORIZON": around.clock.cycles(HORIZON),
             "wake": around.loop.wake,
             "stalled": around.stalled,
             "T": None if trace is None else trace.append,
         }
-
-    def _cascades(self, op: Op) -> bool:
-        return op.name == "func.call" and self.model(op).uses_cascade
 
     def model(self, op: Op) -> KernelModel:
         """The model of the kernel that a ``func.call`` calls."""
@@ -147,13 +151,14 @@ class Writer:
         from npusim.engine.core.control import write_blocks
 
         self.line(0, "def core():")
-        self.line(1, "c = 0")
+        self.line(1, "t = S.now")
         start = len(self.lines)
         if len(self.core.body.blocks) > 1:
             write_blocks(self, self.core.body, 1)
         else:
             self.block(self.core.body.entry, 1)
-        self.flush(1)
+        self.line(1, "ME.clock = t")
+        self.line(1, "if False: yield")
         states = [f" h{i}, p{i} = 0, 0" for i in self.ports.values()]
         self.lines[start:start] = states
         self.run.locs[start:start] = [UNKNOWN] * len(states)
@@ -162,7 +167,6 @@ class Writer:
 
     def block(self, block: Block, depth: int) -> None:
         """The operations of a block but its structured end, and ``pass`` so that it may be empty."""
-        self.released = False
         for op in block.ops:
             if op.name not in ENDS:
                 self.op(op, depth)
@@ -172,7 +176,6 @@ class Writer:
     def op(self, op: Op, depth: int) -> None:
         """One operation."""
         self.loc = op.loc if op.loc != UNKNOWN else self.loc
-        self.released = self.released and op.name in _RELEASES
         handler = SERVED.get(op.name)
         if handler is None:
             raise UnsupportedError(f"operation {op.name} in core {self.core.name!r} at {op.loc} is not served")
@@ -244,17 +247,16 @@ class Writer:
     def settle(self, depth: int) -> None:
         """Write the straight-line cost gathered so far."""
         if self.cost:
-            self.line(depth, f"c += {self.cost}")
+            self.line(depth, f"t += {self.cost}")
             self.cost = 0
 
-    def flush(self, depth: int) -> None:
-        """Let the gathered time pass."""
-        self.settle(depth)
-        self.line(depth, "if c: U[0] += c; yield c; c = 0")
+    def turn(self, depth: int) -> None:
+        """At the end of an endless loop's turn: do not run ahead without end."""
+        self.line(depth, "if t - S.now > HORIZON: ME.clock = t; yield (t, KEY, True)")
 
     def interval(self, depth: int, name: str, kind: str, ticks: str) -> None:
         """Count work of ``ticks`` (an expression), trace it and add it to the core's time."""
         counts = self.bind("N", self.run.counts.setdefault(name, [0, 0]))
         if self.around.trace is not None:
-            self.line(depth, f"T(({self.run.track!r}, {name!r}, {kind!r}, S.now + c, {ticks}))")
-        self.line(depth, f"{counts}[0] += 1; {counts}[1] += {ticks}; c += {ticks}")
+            self.line(depth, f"T(({self.run.track!r}, {name!r}, {kind!r}, t, {ticks}))")
+        self.line(depth, f"{counts}[0] += 1; {counts}[1] += {ticks}; t += {ticks}")

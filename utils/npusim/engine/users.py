@@ -1,0 +1,55 @@
+"""Who takes and gives each lock, which decides whether it can be a queue of tokens."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable
+
+from npusim.ir import Op, walk
+from npusim.machine import CoreProgram, LockUse, Machine, MachineLock
+
+_RELEASE = 1
+_EXACT = 0
+
+
+class Users:
+    """The processes that take and give each lock: a core, or the stream that a DMA channel belongs to."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.takers: dict[MachineLock, set[Hashable]] = defaultdict(set)
+        self.givers: dict[MachineLock, set[Hashable]] = defaultdict(set)
+        self.exact: set[MachineLock] = set(machine.sequence_locks.values())
+        for core in machine.cores:
+            self._core(core)
+        for route in machine.routes:
+            for channel in (route.source, *route.dests):
+                for bd in channel.descriptors:
+                    self._descriptor(route, bd.acquires, bd.releases)
+
+    def _core(self, core: CoreProgram) -> None:
+        for port in core.ports.values():
+            if port.acquire_lock is not None:
+                self.takers[port.acquire_lock].add(core)
+            if port.release_lock is not None:
+                self.givers[port.release_lock].add(core)
+        for op in walk(core.body):
+            if op.name == "aie.use_lock" and op.operands[0] in core.locks:
+                self._use(core, op)
+
+    def _use(self, core: CoreProgram, op: Op) -> None:
+        lock, action = core.locks[op.operands[0]], int(op.attrs["action"])
+        (self.givers if action == _RELEASE else self.takers)[lock].add(core)
+        if action == _EXACT:
+            self.exact.add(lock)
+
+    def _descriptor(self, route: Hashable, acquires: tuple[LockUse, ...], releases: tuple[LockUse, ...]) -> None:
+        for use in acquires:
+            self.takers[use.lock].add(route)
+            if use.equal:
+                self.exact.add(use.lock)
+        for use in releases:
+            self.givers[use.lock].add(route)
+
+    def shared(self, lock: MachineLock) -> bool:
+        """Whether the lock needs the common clock."""
+        return lock in self.exact or len(self.takers[lock]) > 1 or len(self.givers[lock]) > 1
