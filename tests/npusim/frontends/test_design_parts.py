@@ -394,6 +394,31 @@ def test_kernels_in_python() -> None:
 # -- small things
 
 
+def test_mlir_types_by_name() -> None:
+    from npusim.frontends.iron.mlir_types import NAMES as T
+
+    assert (T["i32"](), T["bool"](), T["index"]()) == ("i32", "i1", "index")
+    assert T["memref"](4, 8, element_type=T["bf16"]()) == T["memref"](4, 8, "bf16") == MemRefType((4, 8), "bf16")
+    for wrong in ((4, "f8"), (0, "i32"), (4, 8)):
+        with pytest.raises((DesignError, UnsupportedError)):
+            T["memref"](*wrong)
+
+
+def test_the_real_toolchain_is_only_named() -> None:
+    from npusim.frontends.iron.toolchain import COMPILE, CONFIG, TRACE_UTILS
+
+    assert isinstance(CONFIG["cxx_header_path"](), str)
+    assert [COMPILE["resolve_target_arch"](d) for d in (None, NPU1(), NPU2(), AIEDevice.npu2_3col)] == [
+        "aie2",
+        "aie2",
+        "aie2p",
+        "aie2p",
+    ]
+    for table, name in ((CONFIG, "peano_cxx_path"), (COMPILE, "compile_mlir_module"), (TRACE_UTILS, "get_cycles")):
+        with pytest.raises(UnsupportedError, match=name):
+            table[name]("x")
+
+
 def test_element_types_by_name() -> None:
     for name, kind in {"bf16": bfloat16, "i8": np.int8, "i16": np.int16, "f32": np.float32, "i32": np.int32}.items():
         assert str_to_dtype(name) is kind

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from npusim import graph
-from npusim.errors import DesignError, UnsupportedError
+from npusim.errors import DesignError, DesignWarning, UnsupportedError
 from npusim.frontends.iron.device import NPU2, Tile
 from npusim.frontends.iron.enums import AIETileType
 from npusim.frontends.iron.objectfifo import ObjectFifo
@@ -28,7 +28,9 @@ def test_handles() -> None:
     assert f.prod() is f.prod()
     assert f.cons() is not f.cons()
     assert len(f._cons) == 2
-    assert f.prod(depth=5).depth == 2  # the first call decided
+    with pytest.warns(DesignWarning, match="ignored"):
+        assert f.prod(depth=5).depth == 2  # the first call decided
+    assert f.prod(depth=2) is f.prod()
     h = ObjectFifo(array(8), name="q").cons()
     assert (h.name, h.depth, h.shape, h.dtype, h.handle_type, h.channel, h.endpoint) == (
         ("q", 2, (8,), np.int32, "cons", None, None)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from typing import Any
 
 import numpy as np
 
 from npusim import graph
-from npusim.errors import DesignError, UnsupportedError
+from npusim.errors import DesignError, DesignWarning, UnsupportedError
 from npusim.frontends.iron.context import design
 from npusim.frontends.iron.device import Tile
 from npusim.frontends.iron.endpoint import ObjectFifoEndpoint
@@ -138,6 +139,13 @@ class ObjectFifo(Resolvable):
         if depth is not None and depth < 1:
             raise DesignError(f"prod() of {self.name!r} needs a depth of at least 1, got {depth}")
         pinned = self._prod
+        if depth is not None and depth != pinned.depth:
+            warnings.warn(
+                f"prod(depth={depth}) of ObjectFifo {self.name!r} is ignored: its producer handle was made before, with depth "
+                f"{pinned.depth}, and prod() gives the same handle each time",
+                DesignWarning,
+                stacklevel=2,
+            )
         if channel is not None and channel != pinned.channel:
             raise DesignError(
                 f"the producer handle of {self.name!r} is already pinned to channel {pinned.channel}, cannot re-pin it to "

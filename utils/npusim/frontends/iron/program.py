@@ -140,7 +140,7 @@ class Program:
 
     def _warn_about_absent_workers(self) -> None:
         """The real tools leave such a core empty."""
-        for fifo in {h._object_fifo for h in self._handles()}:
+        for fifo in dict.fromkeys(h._object_fifo for h in self._handles()):
             for end in fifo.endpoints():
                 if isinstance(end, Worker) and end not in self._workers:
                     warn(

@@ -104,6 +104,8 @@ TABLE: dict[str, tuple[Source, ...]] = {
         (".iron.dialects_aie", "next_bd shim_mem"),
     ),
     "aie.dialects.aiex": (
+        (".iron.enums", _ENUMS),
+        (".iron.lock", "use_lock"),
         _TASKS,
         (".iron.dialects_aie", "bds"),
         (".iron.dialects_aiex", "dma_configure_task dma_configure_task_for"),
@@ -118,6 +120,7 @@ TABLE: dict[str, tuple[Source, ...]] = {
     "aie.extras.dialects": (),
     "aie.extras.dialects.arith": ((".iron.dialects_arith", "*"), (".values", "ScalarValue")),
     "aie.extras.dialects.memref": ((".iron.dialects_memref", "*"),),
+    "aie.extras.types": ((".iron.mlir_types", "*"),),
     "aie.helpers": (),
     "aie.helpers.dialects": (),
     "aie.helpers.dialects.func": ((".iron.pyfunc", "func"),),
