@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from npusim.devices import Device
 from npusim.errors import UnsupportedError
 from npusim.graph import KernelDecl
 
@@ -23,6 +24,8 @@ class KernelModel:
     ``put(array)`` and ``get(shape, dtype)`` if ``uses_cascade``). ``cycles(*args, device)`` gets a MemRefType for each
     array and the number for each scalar and returns core cycles. ``bound`` is the same for the lower bound (issue slots
     only), or None. ``cascade_bytes(*types)`` says how many bytes a call gets and puts; only timing-only runs need it.
+    ``bind(decl, device)`` gives the model that is used instead, for a kernel whose arithmetic depends on the device or on
+    its compile flags.
     """
 
     compute: Callable[..., None]
@@ -32,6 +35,7 @@ class KernelModel:
     source: str = ""  # where the cycle model comes from
     confidence: str = "L"
     cascade_bytes: Callable[..., tuple[int, int]] | None = None
+    bind: Callable[[KernelDecl, Device], KernelModel] | None = None
 
 
 _REGISTRY: dict[str, KernelModel] = {}
@@ -61,8 +65,15 @@ def add(name: str, model: KernelModel) -> None:
     _REGISTRY[name] = model
 
 
-def lookup(decl: KernelDecl, given: Mapping[str, KernelModel] | None = None) -> KernelModel:
-    """The model of a declared kernel; raises UnsupportedError that says how to give one."""
+def lookup(
+    decl: KernelDecl, given: Mapping[str, KernelModel] | None = None, device: Device | None = None
+) -> KernelModel:
+    """The model of a declared kernel, bound to a device if one is given; raises UnsupportedError that says how to give one."""
+    found = _find(decl, given)
+    return found.bind(decl, device) if found.bind is not None and device is not None else found
+
+
+def _find(decl: KernelDecl, given: Mapping[str, KernelModel] | None) -> KernelModel:
     if given and decl.name in given:
         return given[decl.name]
     beside = _beside(decl.source_file).get(decl.name) if decl.source_file else None

@@ -92,7 +92,10 @@ class Simulator:
             clock=self.clock,
             memory=self.memory,
             locks=self.locks,
-            models={name: kernel_models.lookup(self.machine.kernels[name], given) for name in sorted(called)},
+            models={
+                name: kernel_models.lookup(self.machine.kernels[name], given, self.machine.device)
+                for name in sorted(called)
+            },
             cascades=self.cascades,
             scratchpad=self.scratchpad,
             touched=Touched.of(self.machine),
