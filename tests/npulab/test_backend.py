@@ -30,7 +30,8 @@ def test_without_an_npu_auto_is_the_simulated_one_and_says_why(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(hardware, "find_npu", lambda: Found(None, reason="there is no /dev/accel/accel0"))
-    chosen = npulab.use()
+    npulab.use()
+    chosen = npulab.current()
     assert (chosen.kind, chosen.device.name) == ("sim", "npu2")
     printed = capsys.readouterr().out
     assert printed.count("\n") == 1
@@ -47,7 +48,8 @@ def test_the_environment_decides(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_call_wins_over_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NPULAB_DEVICE", "npu1")
-    assert npulab.use("sim", "npu2_4col", quiet=True).device.name == "npu2_4col"
+    npulab.use("sim", "npu2_4col", quiet=True)
+    assert npulab.current().device.name == "npu2_4col"
 
 
 def test_quiet_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
@@ -71,7 +73,8 @@ def test_an_npu_of_another_generation(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hardware, "find_npu", lambda: Found("npu2", "NPU Strix"))
     with pytest.raises(DeviceError, match="is npu2, not npu1"):
         npulab.use("npu", "npu1")
-    chosen = npulab.use("auto", "npu1", quiet=True)
+    npulab.use("auto", "npu1", quiet=True)
+    chosen = npulab.current()
     assert chosen.kind == "sim" and "is npu2, not npu1" in chosen.reason
 
 

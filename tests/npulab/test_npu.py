@@ -32,12 +32,12 @@ def real(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[SimpleName
     monkeypatch.setenv("NPULAB_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(hardware, "find_npu", lambda: Found("npu2", "NPU Strix"))
     monkeypatch.setattr(backend, "_current", None)
-    chosen = npulab.use("npu", quiet=True)
+    npulab.use("npu", quiet=True)
     import aie.iron as iron
     import aie.utils as utils
     import aie.utils.compile.jit as jit
 
-    yield SimpleNamespace(iron=iron, kernel=utils.behaviour, compiler=jit.behaviour, jit=jit, chosen=chosen)
+    yield SimpleNamespace(iron=iron, kernel=utils.behaviour, compiler=jit.behaviour, jit=jit, chosen=npulab.current())
     for name in set(sys.modules) - before:
         if name.partition(".")[0] == "aie":
             del sys.modules[name]

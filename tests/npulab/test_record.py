@@ -44,7 +44,7 @@ def test_busy_and_stalled_shares() -> None:
 
 def test_a_measured_run_does_not_pretend() -> None:
     assert MEASURED.cycles is None and MEASURED.bytes("ddr") is None and MEASURED.intensity("ddr") is None
-    assert MEASURED.busy() is None and MEASURED.machine is None and MEASURED.trace == [] and MEASURED.channels == []
+    assert MEASURED.busy() is None and MEASURED.machine is None and not MEASURED.trace and MEASURED.channels == []
     assert MEASURED.having(flops=100).flops_per_cycle is None
     assert MEASURED.having(flops=100).flops_per_second == pytest.approx(5e6)
 

@@ -43,10 +43,13 @@ _current: Backend | None = None
 
 def current() -> Backend:
     """The backend in use; the first call chooses one as :func:`use` does without arguments."""
-    return _current or use()
+    if _current is None:
+        use()
+    assert _current is not None
+    return _current
 
 
-def use(backend: str | None = None, device: str | None = None, *, quiet: bool = False) -> Backend:
+def use(backend: str | None = None, device: str | None = None, *, quiet: bool = False) -> None:
     """Choose the backend (``sim``, ``npu``, ``auto``) and the device, and print one line that says which.
 
     Without arguments the environment decides, else ``auto``. May be called again at any time; designs imported before must
@@ -68,7 +71,6 @@ def use(backend: str | None = None, device: str | None = None, *, quiet: bool = 
     _current = chosen
     if not quiet:
         print(chosen)
-    return chosen
 
 
 def _choose(asked: str, wanted: str | None) -> Backend:

@@ -132,9 +132,9 @@ class Run:
         return self.report.channels if self.report else []
 
     @property
-    def trace(self) -> list[TraceEvent]:
+    def trace(self) -> Sequence[TraceEvent]:
         """The trace; empty when measured or not recorded."""
-        return self.report.trace if self.report else []
+        return self.report.trace if self.report else ()
 
     def busy(self, tile: tuple[int, int] | None = None) -> float | None:
         """The share of the run that a core (or all cores together) worked, 0 to 1; None when measured."""

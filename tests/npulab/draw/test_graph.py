@@ -74,6 +74,14 @@ def test_tiles_that_are_not_placed_have_no_coordinates() -> None:
     assert "compute tile" in texts(draw.graph(d)) and not any("?" in t for t in texts(draw.graph(d)))
 
 
+def test_a_machine_is_drawn_by_its_design() -> None:
+    machine = machines.saxpy_machine()
+    with pytest.raises(ValueError, match="not made from"):
+        draw.graph(machine)
+    machine.design = machines.saxpy_design()
+    assert "saxpy" in texts(draw.graph(machine))
+
+
 def test_nothing_to_draw_is_refused() -> None:
     with pytest.raises(ValueError, match="nothing to draw"):
         draw.graph(Design(device("npu1")))

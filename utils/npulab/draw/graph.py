@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from typing import Any
 
 from npulab.draw import theme
+from npulab.draw.contents import parts
 from npulab.draw.layers import Edge, Node, Piece, layout, names
 from npulab.draw.svg import Canvas, Picture, fit, size_text
 from npulab.draw.wires import family
@@ -197,16 +199,28 @@ def short_text(fifo: Fifo) -> str:
     return f"{fifo.name} · {depth_text(fifo)} of {'×'.join(map(str, fifo.type.shape))} {fifo.type.element}"
 
 
-def graph(design: Design, *, title: str | None = None, fold: bool | None = None) -> Picture:
+def _design(of: Any) -> Design:
+    """The design graph of what a notebook has at hand."""
+    if isinstance(of, Design):
+        return of
+    machine, _ = parts(of)
+    if machine.design is None:
+        raise ValueError("nothing to draw: this machine was not made from a design graph")
+    return machine.design
+
+
+def graph(of: Any, *, title: str | None = None, fold: bool | None = None) -> Picture:
     """The dataflow graph of a design: an edge from each fifo's producer to every consumer; explicit flows are dashed,
-    cascade links thick.
+    cascade links thick. Pass a Design, or the Machine, Report or Run made from one.
 
     The host appears twice, as what fills and what drains. ``fold`` draws nodes that play the same part as one; by default
     when there are many.
 
     Raises:
-        ValueError: if the design has no fifo and no core.
+        ValueError: if the design has no fifo and no core, or there is no design.
+        TypeError: if ``of`` holds no machine.
     """
+    design = _design(of)
     nodes, edges = _build(design)
     if not nodes:
         raise ValueError("nothing to draw: the design has no fifo and no core")

@@ -64,6 +64,7 @@ class _Map:
         self.scale = PLOT / self.bank
         self.canvas = Canvas(LEFT + PLOT + 12, 0)
         self.keys: dict[str, _Span] = {}
+        self.numbers: dict[str, int] = {}
 
     def row(self, n: int, y: float) -> None:
         over = n * self.bank >= self.capacity
@@ -85,17 +86,23 @@ class _Map:
             self.canvas.text(LEFT + x + w / 2, y + 15.5, words, "tiny", "middle")
             return
         self.keys.setdefault(span.name, span)
-        label = fit(span.name, w - 6, 9.5) if w > 70 else str(list(self.keys).index(span.name) + 1)
-        if w > 12:
-            self.canvas.text(LEFT + x + w / 2, y + 15.5, label, "tiny" if w > 70 else "tiny bold", "middle")
+        if w > 70 and text_width(span.name, 9.5) < w - 6:
+            self.canvas.text(LEFT + x + w / 2, y + 15.5, span.name, "tiny", "middle")
+        elif w > 12:
+            self.canvas.text(LEFT + x + w / 2, y + 15.5, self.number(span), "tiny bold", "middle")
+
+    def number(self, span: _Span) -> str:
+        """A number for a piece too narrow for its name."""
+        return str(self.numbers.setdefault(span.name, len(self.numbers) + 1))
 
     def key(self, y: float) -> float:
-        """Numbers and names of the pieces that are too narrow for name and size."""
+        """Number, name, size and address of what is too narrow to say it itself. Returns the y below."""
         shown = list(self.keys.values())
         for i, span in enumerate(shown[:24]):
             x, at = LEFT + (i % 2) * PLOT / 2, y + 13 * (i // 2)
             self.canvas.rect(x, at - 8, 9, 9, span.cls)
-            words = f"{i + 1}  {span.name} · {size_text(span.nbytes)} at 0x{span.start:x}"
+            number = f"{self.numbers[span.name]}  " if span.name in self.numbers else ""
+            words = f"{number}{span.name} · {size_text(span.nbytes)} at 0x{span.start:x}"
             self.canvas.text(x + 14, at, fit(words, PLOT / 2 - 18, 9.5), "tiny")
         if len(shown) > 24:
             self.canvas.text(LEFT, y + 13 * 12, f"and {len(shown) - 24} more", "tiny faint")

@@ -145,7 +145,7 @@ class _Pattern:
         at = [(x + (i % self.cols + 0.5) * cell, y + (i // self.cols + 0.5) * cell) for i in self.indices.tolist()]
         d = "M" + "L".join(f"{number(px)} {number(py)}" for px, py in at)
         c.path(d, "wire s-orange", stroke_width=1.2, stroke_opacity=0.6)
-        c.circle(*at[0], 2.4, "f-orange")
+        c.circle(*at[0], min(cell * 0.36, 8.0), "wire s-orange", stroke_width=1.4)
 
     def counts(self, c: Canvas, x: float, y: float, cell: float) -> None:
         top = max(int(self.count.max()), 4)
