@@ -182,7 +182,7 @@ def matmul_report(events_per_core: int = 60) -> Report:
     machine = matmul_machine()
     rng = np.random.default_rng(1)
     events, cores = [], []
-    total = 40_000 * TICKS
+    total = 680 * events_per_core * TICKS
     for core in machine.cores:
         use = CoreUse(core.tile, core.name)
         t = 800 * TICKS

@@ -74,6 +74,11 @@ def test_a_sequence_shows_one_frame_a_pattern() -> None:
     assert [t for t in texts(EVERY["sequence"]()) if t.startswith("pattern ")] == [f"pattern {i}" for i in range(4)]
 
 
+def test_a_long_sequence_says_how_much_of_it_is_shown() -> None:
+    picture = draw.pattern([Tap((4, 8), 4 * i, [1, 4], [0, 1]) for i in range(8)], frames=3)
+    assert any("(the first 3 of 8 patterns)" in t for t in texts(picture))
+
+
 def test_large_tensors_are_shown_in_blocks() -> None:
     picture = EVERY["large"]()
     assert "A cell stands for 8 by 1 elements" in picture.alt

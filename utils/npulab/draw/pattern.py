@@ -90,7 +90,8 @@ def _cells(c: Canvas, x: float, y: float, cell: float, shade: np.ndarray[Any, An
             wide = number(length * cell - gap)
             d.append(f"M{number(x + start * cell)} {number(y + row * cell)}h{wide}v{tall}h-{wide}z")
         if d:
-            c.path("".join(d), f"f-{hue}", fill_opacity=0.1 + 0.85 * step / SHADES)
+            sharp = {} if gap else {"shape_rendering": "crispEdges"}  # no seams between cells that touch
+            c.path("".join(d), f"f-{hue}", fill_opacity=0.1 + 0.85 * step / SHADES, **sharp)
 
 
 def _runs(marked: np.ndarray[Any, Any], *, apart: bool) -> Iterator[tuple[int, int, int]]:
@@ -234,7 +235,8 @@ def _strip(c: Canvas, p: _Pattern, y: float, frames: int) -> float:
     cell = max(min(104.0 / p.field.wide, 104.0 / p.field.high, 14.0), 1.0)
     wide, high = max(cell * p.field.wide, 64.0) + 14, cell * p.field.high + 26
     across = max(int((c.width - 8) // wide), 1)
-    c.text(8, y, "step by step: now in orange, before in blue", "small")
+    many = f" (the first {len(shown)} of {len(p.visits)} patterns)" if len(p.visits) > len(shown) else ""
+    c.text(8, y, f"step by step: now in orange, before in blue{many}", "small")
     for i, (caption, before, now) in enumerate(shown):
         x, at = 8 + (i % across) * wide, y + 12 + (i // across) * high
         p.frame(c, x, at, cell, before, now)

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from npulab.draw.contents import parts
-from npulab.draw.svg import Canvas, Picture, fit, text_width
+from npulab.draw.svg import Canvas, Picture, fit, number, text_width
 from npusim.report import Report, TraceEvent
 
 KINDS: dict[str, tuple[str, str]] = {
@@ -31,6 +31,8 @@ KERNEL_HUES = ("blue", "gold", "orange")
 
 LEFT, PLOT, RIGHT = 166.0, 640.0, 50.0
 BIN = 2.0  # px, width of a strip chart's columns
+HINTS = 1500  # with more events in the window, none tells more under the mouse: it would double the picture's size
+STEPS = 16  # heights that a column of a strip chart can have
 TINY = 1.5  # px, below this an event is too thin to be drawn on its own
 Which = Literal["auto", "cores", "dma", "all"]
 
@@ -144,6 +146,8 @@ class _Timeline:
         self.palette = _Palette([e for track in tracks for e in track.events])
         self.seen: set[str] = set()
         self.strips = 0
+        inside = (e for track in tracks for e in track.events if _overlap(e, start, stop))
+        self.crowded = sum(1 for _ in inside) > HINTS
 
     def x(self, tick: float) -> float:
         return LEFT + (min(max(tick, self.start), self.stop) - self.start) * self.scale
@@ -177,7 +181,11 @@ class _Timeline:
         x1, x2 = self.x(event.start), self.x(event.start + event.duration)
         cls, words = self.palette.looks[self.palette.of(event)]
         per = self.report.ticks_per_cycle
-        hint = f"{event.name} ({words}): {event.duration / per:,.0f} cycles from {event.start / per:,.0f}"
+        hint = (
+            ""
+            if self.crowded
+            else f"{event.name} ({words}): {event.duration / per:,.0f} cycles from {event.start / per:,.0f}"
+        )
         gap = 0.7 if x2 - x1 > 4 else 0.0
         self.canvas.rect(x1, y, max(x2 - x1 - gap, 0.5), h, cls, hint=hint, stroke_width=0.6)
         if event.kind != "stall" and h > 12 and text_width(event.name, 9) < x2 - x1 - 4:
@@ -191,13 +199,16 @@ class _Timeline:
         sorts: dict[str, list[TraceEvent]] = defaultdict(list)
         for event in events:
             sorts[self.palette.of(event)].append(event)
-        base: np.ndarray[Any, Any] = np.zeros(bins)
+        filled: np.ndarray[Any, Any] = np.zeros(bins)
+        low: np.ndarray[Any, Any] = np.zeros(bins, dtype=int)
         for key, (cls, _) in self.palette.looks.items():
-            share: np.ndarray[Any, Any] = _coverage(sorts[key], edges) / len(track.members)
-            share = np.round(np.clip(share, 0, 1 - base), 2)
-            if share.any():
-                self.canvas.path(_steps(base, share, y, h), cls, style="stroke:none")
-            base = base + share
+            if not sorts[key]:
+                continue
+            filled = filled + _coverage(sorts[key], edges) / len(track.members)
+            high = np.rint(np.clip(filled, 0, 1) * STEPS).astype(int)
+            if (high > low).any():
+                self.canvas.path(_strip_path(low, high, y, h / STEPS), cls, style="stroke:none")
+            low = high
 
     def grid(self, bottom: float) -> None:
         """Cycles along the tracks, drawn before them."""
@@ -260,17 +271,15 @@ def _area(points: np.ndarray[Any, Any], edges: np.ndarray[Any, Any]) -> np.ndarr
     return below * edges - sums[below]
 
 
-def _steps(base: np.ndarray[Any, Any], share: np.ndarray[Any, Any], y: float, h: float) -> str:
-    """One path for all columns of a kind; equal neighbours are one rectangle."""
-    d, i = [], 0
-    while i < len(share):
-        j = i
-        while j < len(share) and share[j] == share[i] and base[j] == base[i]:
-            j += 1
-        if share[i] > 0:
-            top, tall = y + h * (1 - base[i] - share[i]), h * share[i]
-            d.append(f"M{LEFT + i * BIN:g} {top:.1f}h{(j - i) * BIN:g}v{tall:.1f}h{-(j - i) * BIN:g}z")
-        i = j
+def _strip_path(low: np.ndarray[Any, Any], high: np.ndarray[Any, Any], y: float, unit: float) -> str:
+    """One path for all columns of a kind, from ``low`` to ``high`` units above the foot of the track; equal neighbours are
+    one rectangle."""
+    edges = np.flatnonzero(np.diff(low) | np.diff(high)) + 1
+    d = []
+    for i, j in zip([0, *edges.tolist()], [*edges.tolist(), len(low)]):
+        if high[i] > low[i]:
+            top, tall, wide = y + unit * (STEPS - high[i]), unit * (high[i] - low[i]), (j - i) * BIN
+            d.append(f"M{LEFT + i * BIN:g} {number(top)}h{wide:g}v{number(tall)}h-{wide:g}z")
     return "".join(d)
 
 
