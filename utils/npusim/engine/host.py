@@ -97,6 +97,8 @@ class Host:
             bd.next = i + 1 if i + 1 < len(chain) else None
             transfers.append(Transfer(bd, array if self._sim.data else None, self._sim.locks, 4))
         passes = int(op.attrs.get("repeat_count", 0) or 0) + 1
+        if passes > 1 and all(bd.dims and bd.dims[0][0] == passes for bd, _ in chain):
+            passes = 1  # the outermost size of the pattern says it already: each pass takes its next step
         return Task(channel, transfers, passes, bool(op.attrs.get("issue_token", False)), name, op)
 
     def _descriptor(self, op: Op) -> tuple[BufferDescriptor, Any]:
