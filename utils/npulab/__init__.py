@@ -15,14 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from npulab.backend import current, use
-    from npulab.execute import design, last, load, machine, run
+    from npulab.execute import design, last, machine, run
+    from npulab.loading import load
     from npulab.npu import clear_cache
     from npulab.record import Run
 
 _HOMES = {
     "use": "backend",
     "current": "backend",
-    "load": "execute",
+    "load": "loading",
     "design": "execute",
     "machine": "execute",
     "run": "execute",

@@ -1,13 +1,9 @@
-"""Load a design, build it, run it on the backend in use, and get the same record from both."""
+"""Build a design, run it on the backend in use, and get the same record from both."""
 
 from __future__ import annotations
 
 import copy
-import importlib
-import importlib.util
 import inspect
-import itertools
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from npulab import backend, measure, npu
+from npulab.loading import design_in, load
 from npulab.record import Run
 from npusim.devices import Device
 from npusim.devices import device as device_named
@@ -27,104 +24,29 @@ from npusim.machine import Machine
 from npusim.report import Report
 from npusim.types import MemRefType
 
-_PREFIX = "_npulab_design_"
-_numbers = itertools.count()
 _last: list[Report] = []
-
-
-def load(source: str | Path | ModuleType) -> ModuleType:
-    """A design's module, run afresh on the backend in use.
-
-    ``source`` is a Python file, a folder with a ``design.py``, a module's dotted name (``designs.saxpy.design``) or a module.
-
-    Raises:
-        DesignError: if there is no such file or module.
-    """
-    backend.current()
-    if isinstance(source, ModuleType):
-        mine = source.__name__.startswith(_PREFIX)
-        return _from_file(Path(str(source.__file__))) if mine else importlib.reload(source)
-    path = Path(source)
-    path = path / "design.py" if path.is_dir() else path
-    if path.suffix == ".py" and path.exists():
-        return _from_file(path)
-    if isinstance(source, str) and all(part.isidentifier() for part in source.split(".")):
-        return _from_name(source)
-    raise DesignError(f"no design in {source}: neither a Python file, a folder with a design.py, nor a module's name")
-
-
-def _from_file(path: Path) -> ModuleType:
-    name = f"{_PREFIX}{next(_numbers)}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses and pickles in a design look for it there
-    with _neighbours_of(path):
-        spec.loader.exec_module(module)
-    return module
-
-
-@contextmanager
-def _neighbours_of(path: Path) -> Iterator[None]:
-    """A file's folder is importable within the block, as when Python runs it; what came from there is then forgotten, so
-    that another folder may have modules of the same names."""
-    folder, before = path.resolve().parent, set(sys.modules)
-    sys.path.insert(0, str(folder))
-    try:
-        yield
-    finally:
-        sys.path.remove(str(folder))
-        for other in set(sys.modules) - before:
-            file = getattr(sys.modules[other], "__file__", None)
-            if file and Path(file).parent == folder:
-                del sys.modules[other]
-
-
-def _from_name(name: str) -> ModuleType:
-    known = sys.modules.get(name)
-    try:
-        return importlib.reload(known) if known else importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name and name.startswith(error.name):
-            raise DesignError(f"no module {name!r}, and no file or folder of that name") from None
-        raise
-
-
-def _design_in(module: ModuleType) -> Any:
-    """What a module builds: its ``build``, else the one ``@iron.jit`` function in it."""
-    if hasattr(module, "build"):
-        return module.build
-    found = [v for v in vars(module).values() if npu.is_callable_design(v)]
-    if len(found) != 1:
-        raise DesignError(
-            f"{module.__name__} has no build(device) and {len(found)} @iron.jit functions: name the one to run"
-        )
-    return found[0]
 
 
 def _resolve(what: Any) -> Any:
     """A design, machine or function that makes one, from what the caller has."""
     if isinstance(what, (str, Path)):
         what = load(what)
-    return _design_in(what) if isinstance(what, ModuleType) else what
+    return design_in(what) if isinstance(what, ModuleType) else what
 
 
 @contextmanager
 def _on(name: str | None) -> Iterator[Device]:
     """Designs are made for this device while the context lasts (None: the backend's)."""
     chosen = backend.current()
-    if name is None or name == chosen.device.name:
-        yield chosen.device
-        return
-    other = device_named(name)
+    wanted = chosen.device if name is None else device_named(name)
     if chosen.kind == "npu":
-        if other.family != chosen.device.family:
+        if wanted.family != chosen.device.family:
             raise DesignError(f"this NPU is {chosen.device.family}; use npulab.use('sim') to run on {name}")
-        yield other
+        yield wanted
         return
-    backend.point_at(other)
+    backend.point_at(wanted)  # also where the backend's is wanted: a design may have chosen another one
     try:
-        yield other
+        yield wanted
     finally:
         backend.point_at(chosen.device)
 
