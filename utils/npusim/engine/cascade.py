@@ -203,7 +203,7 @@ class CorePorts:
     def _waited(self, run: CoreRun, name: str, since: int, until: int) -> int:
         if until <= since:
             return since
-        run.use.stalled[name] = run.use.stalled.get(name, 0) + until - since
+        run.stall(name, since, until, self._loop.now)
         self._note(run, name, "stall", since, until - since)
         return until
 

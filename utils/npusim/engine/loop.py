@@ -74,6 +74,8 @@ class Loop:
                     except StopIteration:
                         continue
                     if wish.__class__ is tuple:
+                        if wish[0] < self.now:
+                            raise AssertionError(f"process {wish[1]} acts at tick {wish[0]}, before {self.now}")
                         spins = len(wish) - 2
                         idle += spins
                         push(heap, (wish[0], wish[1], spins, process))

@@ -142,9 +142,7 @@ class Simulator:
             end.use = ChannelUse(end.channel)
             end.warm = False
         for run in self.cores:
-            run.use.stalled.clear()
-            if run.waiting and run.clock < begun:  # waits still; the last run has counted up to here
-                run.use.stalled[run.waiting] = run.clock - begun
+            run.restart(begun)
             for counts in run.counts.values():
                 counts[:] = [0, 0]
 
@@ -185,10 +183,9 @@ class Simulator:
 
     def _core_use(self, run: CoreRun, begun: int) -> CoreUse:
         """Busy is what is not stalled, up to the end of the run."""
-        stalled, ended = dict(run.use.stalled), self.loop.now
-        busy = min(run.clock, ended) - begun - sum(stalled.values())
-        if run.waiting and run.clock < ended:
-            stalled[run.waiting] = stalled.get(run.waiting, 0) + ended - run.clock
+        stalled = run.stalled_by(self.loop.now)
+        worked = self.loop.now if run.waiting else min(run.clock, self.loop.now)
+        busy = worked - begun - sum(stalled.values())
         kernels = {name: (calls, ticks) for name, (calls, ticks) in run.counts.items()}
         return CoreUse(run.program.tile, run.program.name, max(busy, 0), stalled, kernels)
 

@@ -43,7 +43,8 @@ class Stream:
         self._switch = clock.cycles(clock.costs.bd_switch.value)
         self._gives_shared = any(transfer.gives_shared for end in ends for transfer in end.program)
         self._ready = 0  # the tick from which data can flow
-        self._wanted: Waitable = Waitable()
+        self._wanted: Waitable | None = None  # what to wait for; None: for its turn in the order of time
+        self._in_turn = False
 
     def process(self) -> Process:
         """Move data as long as both sides have descriptors to run. ``now`` is the stream's own tick."""
@@ -55,12 +56,10 @@ class Stream:
             for end in ends:
                 if end.left:
                     continue
-                if end.upcoming is not None and end.upcoming.takes_shared:
-                    yield (begun, key)
                 while (tick := self._fetch(end, now)) < 0:
                     if end.finished:
                         return
-                    yield self._wanted
+                    yield self._wanted or (max(begun, loop.now), key)
                 if tick > begun:
                     begun = tick
                 extra = self._switch
@@ -94,12 +93,16 @@ class Stream:
                 return -1
         transfer = end.upcoming
         assert transfer is not None
+        if transfer.takes_shared and not self._in_turn:
+            self._in_turn, self._wanted = True, None
+            return -1
         lock = transfer.lacking()
         if lock is not None:
             self.blocked, self._wanted = (end, lock), lock
             return -1
         began = max(now, end.task.pushed_at) if end.task is not None else now
         end.begin()
+        self._in_turn = False
         return transfer.take(began, self._loop.now)
 
     def _task(self, end: End, now: int) -> bool:

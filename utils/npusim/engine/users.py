@@ -18,7 +18,7 @@ class Users:
     def __init__(self, machine: Machine) -> None:
         self.takers: dict[MachineLock, set[Hashable]] = defaultdict(set)
         self.givers: dict[MachineLock, set[Hashable]] = defaultdict(set)
-        self.exact: set[MachineLock] = set(machine.sequence_locks.values())
+        self.exact = set(_set_by_host(machine))
         for core in machine.cores:
             self._core(core)
         for route in machine.routes:
@@ -53,3 +53,8 @@ class Users:
     def shared(self, lock: MachineLock) -> bool:
         """Whether the lock needs the common clock."""
         return lock in self.exact or len(self.takers[lock]) > 1 or len(self.givers[lock]) > 1
+
+
+def _set_by_host(machine: Machine) -> list[MachineLock]:
+    sequence = walk(machine.sequence) if machine.sequence is not None else ()
+    return [machine.sequence_locks[op.operands[0]] for op in sequence if op.name == "aiex.set_lock"]

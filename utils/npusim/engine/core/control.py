@@ -135,6 +135,7 @@ def while_loop(w: Writer, op: Op, depth: int) -> None:
 def write_blocks(w: Writer, region: Region, depth: int) -> None:
     """Unstructured control flow: a dispatch on the number of the block."""
     number = {block: i for i, block in enumerate(region.blocks)}
+    headers = _headers(number)
     for block in region.blocks[1:]:
         for argument in block.args:
             w.new(argument)
@@ -144,7 +145,27 @@ def write_blocks(w: Writer, region: Region, depth: int) -> None:
         w.line(depth + 1, f"{'elif' if i else 'if'} b == {i}:")
         for op in block.ops[:-1]:
             w.op(op, depth + 2)
+        _charge_branch(w, block.ops[-1], block in headers)
         _terminator(w, block.ops[-1], number, i, depth + 2)
+
+
+def _headers(number: dict[Block, int]) -> set[Block]:
+    """The blocks that later ones jump back to: where a loop asks whether to go on."""
+    return {
+        target
+        for block, i in number.items()
+        for target, _ in (block.ops[-1].successors if block.ops else ())
+        if number[target] <= i
+    }
+
+
+def _charge_branch(w: Writer, op: Op, heads_loop: bool) -> None:
+    """A loop costs the same whether it is written as ``scf.for`` or as blocks, whose count and compare are operations."""
+    if heads_loop and op.name == "cf.cond_br":
+        scalar = w.around.clock.costs.scalar
+        w.spend(max(0, scalar["loop"] - 2 * scalar["int"]))
+    elif op.name in ("cf.cond_br", "cf.switch"):
+        w.charge("branch")
 
 
 def _terminator(w: Writer, op: Op, number: dict[Block, int], here: int, depth: int) -> None:
@@ -153,7 +174,6 @@ def _terminator(w: Writer, op: Op, number: dict[Block, int], here: int, depth: i
         w.settle(depth)
         w.line(depth, "break")
         return
-    w.charge("branch" if op.name != "cf.br" else "")
     w.settle(depth)
     for test, (block, operands) in zip(_tests(w, op), op.successors, strict=True):
         w.line(depth, test)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -42,9 +43,36 @@ class CoreRun:
     sites: list[Site] = field(default_factory=list)
     at: int | None = None
     clock: int = 0  # its own tick, when it last waited or ended
+    ahead: deque[tuple[str, int, int]] = field(default_factory=deque)  # waits that end after the common tick
     waits_for: str = ""  # a cascade, when not a lock
     source: str = ""
     locs: list[Loc] = field(default_factory=list)
+
+    def stall(self, name: str, since: int, until: int, now: int) -> None:
+        """Account for a wait; ``now`` is the common tick, beyond which a run may yet end."""
+        self.use.stalled[name] = self.use.stalled.get(name, 0) + until - since
+        if until > now:
+            while self.ahead and self.ahead[0][2] <= now:
+                self.ahead.popleft()
+            self.ahead.append((name, since, until))
+
+    def restart(self, begun: int) -> None:
+        """Count anew from the begin of a run."""
+        self.use.stalled = {}
+        for name, since, until in self.ahead:
+            if until > begun:
+                self.use.stalled[name] = self.use.stalled.get(name, 0) + until - max(since, begun)
+        if self.waiting and self.clock < begun:  # waits still; the last run has counted up to here
+            self.use.stalled[self.waiting] = self.use.stalled.get(self.waiting, 0) + self.clock - begun
+
+    def stalled_by(self, ended: int) -> dict[str, int]:
+        """Ticks waited for each fifo or lock up to the end of a run, which cores may be ahead of."""
+        stalled = dict(self.use.stalled)
+        for name, since, until in self.ahead:
+            stalled[name] -= max(0, until - max(since, ended))
+        if self.waiting and self.clock < ended:
+            stalled[self.waiting] = stalled.get(self.waiting, 0) + ended - self.clock
+        return stalled
 
     @property
     def blocked(self) -> Site | None:
@@ -94,7 +122,7 @@ class Surroundings:
         """Account for a core's wait at a site; gives ``until``, from which the core goes on."""
         site = run.sites[at]
         name = site.port.fifo if site.port else site.lock.name
-        run.use.stalled[name] = run.use.stalled.get(name, 0) + until - since
+        run.stall(name, since, until, self.loop.now)
         if self.trace is not None:
             self.trace.append((run.track, name, "stall", since, until - since))
         return until
