@@ -13,11 +13,13 @@ class CheckFailed(AssertionError):
 
 
 def fail(what: str, *lines: str, hint: str = "") -> NoReturn:
+    """Raise CheckFailed: what is not right yet, details a line each, and a hint."""
     text = "\n".join([f"not yet: {what}", *(f"  {line}" for line in lines if line)])
     raise CheckFailed(text + (f"\n  Hint: {hint}" if hint else ""))
 
 
 def ok(words: str) -> None:
+    """Print the one line of a check that passes."""
     print(f"ok: {words}")
 
 

@@ -16,6 +16,7 @@ Mistakes = Sequence[Mistake] | Mapping[Any, str]
 
 
 def pairs(mistakes: Mistakes) -> Iterable[Mistake]:
+    """Foreseen mistakes as (sign, hint)."""
     return mistakes.items() if isinstance(mistakes, Mapping) else mistakes
 
 
