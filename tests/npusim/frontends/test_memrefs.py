@@ -224,6 +224,13 @@ def test_run_time_parameters_are_checked(write: Any, kind: Any, words: str) -> N
         sequence(lambda a, b, p, c, r: write(r), extra=[rtp], more=[rtp])
 
 
+@pytest.mark.parametrize("dtype", [np.int16, np.float32])
+def test_run_time_parameters_are_words(dtype: Any) -> None:
+    rtp = Buffer(array(4, dtype), name="rtp", use_write_rtp=True)
+    with pytest.raises(DesignError, match=r"make it of np.int32"):
+        sequence(lambda a, b, p, c, r: r.__setitem__(0, 1), extra=[rtp], more=[rtp])
+
+
 def core_two(a: Any, b: Any, t: Any) -> None:
     """A core function that takes a buffer and leaves it alone."""
 

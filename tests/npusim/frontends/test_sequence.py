@@ -14,6 +14,7 @@ from npusim.frontends.iron.barrier import WorkerRuntimeBarrier
 from npusim.frontends.iron.controlflow import range_, yield_
 from npusim.frontends.iron.device import NPU2, Tile
 from npusim.frontends.iron.dialects_arith import NAMES, constant, index_cast
+from npusim.frontends.iron.hosttasks import shim_dma_single_bd_task
 from npusim.frontends.iron.objectfifo import ObjectFifo
 from npusim.frontends.iron.program import Program
 from npusim.frontends.iron.runtime import Runtime, RuntimeData
@@ -393,7 +394,9 @@ def test_scratchpad_rules() -> None:
 
 
 def test_packets() -> None:
-    (task, *_) = sequence(lambda a, b, p, c: p.fill(a, packet=(0, 5)))
+    with pytest.raises(UnsupportedError, match="packet="):
+        sequence(lambda a, b, p, c: p.fill(a, packet=(0, 5)))
+    task = sequence(lambda a, b, p, c: shim_dma_single_bd_task("x", a.op, sizes=[1, 1, 1, 16], packet=(0, 5)))[0]
     assert descriptor(task).attrs["packet"] == "#aie.packet_info<pkt_type = 0, pkt_id = 5>"
 
 

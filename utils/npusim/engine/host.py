@@ -104,6 +104,8 @@ class Host:
     def _descriptor(self, op: Op) -> tuple[BufferDescriptor, Any]:
         if len(op.operands) != 1 or any(n < _DYNAMIC for n in op.attrs.get("static_sizes", ())):
             raise UnsupportedError(f"a host transfer with sizes known only at run time, at {op.loc}, is not served")
+        if op.attrs.get("offset_parameter") is not None:
+            raise UnsupportedError(f"a host transfer with an offset_parameter, at {op.loc}, is not served")
         buffer, array = self._env[op.operands[0]]
         sizes, strides = op.attrs.get("static_sizes", ()), op.attrs.get("static_strides", ())
         dims = tuple(zip(map(int, sizes), map(int, strides), strict=True))
@@ -158,7 +160,9 @@ class Host:
         name = str(op.attrs["buffer"])
         buffer = self._sim.machine.sequence_buffers.get(name)
         if buffer is None:
-            raise DesignError(f"the host sequence at {op.loc} writes to buffer {name!r}, which the design does not have")
+            raise DesignError(
+                f"the host sequence at {op.loc} writes to buffer {name!r}, which the design does not have"
+            )
         self._sim.memory[buffer].reshape(-1)[int(op.attrs["index"])] = self._env[op.operands[0]]
 
     def _update_parameter(self, op: Op) -> Process:
@@ -199,7 +203,9 @@ class Host:
         return [task for task in self.tasks if task.done_at is None or task.done_at > self.now]
 
 
-_SILENT = frozenset({"aie.end", "scf.yield", "aiex.dma_free_task", "aiex.npu.create_scratchpad"})
+_SILENT = frozenset({"aie.end", "scf.yield", "aiex.dma_free_task", "aiex.npu.create_scratchpad"}) | {
+    "aiex.sync_scratchpad_parameters_from_host"  # cores read what the host set, see Simulator.scratchpad
+}
 _HANDLERS: dict[str, Callable[[Host, Op], Process]] = {
     "aiex.dma_start_task": Host._start,
     "aiex.dma_await_task": Host._await,

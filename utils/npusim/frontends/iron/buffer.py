@@ -116,6 +116,11 @@ class Buffer(Resolvable):
     def _write_from_host(self, of: graph.Buffer, idx: Any, source: Any) -> None:
         if not self._use_write_rtp:
             raise DesignError(f"the host sequence cannot write Buffer {self._name!r}: make it with use_write_rtp=True")
+        if of.type.element not in ("i32", "ui32"):
+            raise DesignError(
+                f"run-time parameter {self._name!r} is of {of.type.element}, but the host writes 32-bit integers and counts "
+                "indices in 32-bit words: make it of np.int32"
+            )
         if isinstance(idx, bool) or not isinstance(idx, int) or len(of.type.shape) != 1:
             raise DesignError(
                 f"run-time parameter {self._name!r} is written by one int index of a 1-D buffer, got {idx!r}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from npusim.errors import DesignError
+from npusim.errors import DesignError, UnsupportedError
 from npusim.frontends.iron import sequence
 from npusim.frontends.iron.endpoint import RuntimeEndpoint
 from npusim.frontends.iron.hosttasks import dma_start_task, shim_dma_single_bd_task
@@ -43,6 +43,11 @@ def start(
     from npusim.frontends.iron.task import Task, TaskGroup
 
     active = sequence.active(f"{verb}() of ObjectFifo {handle.name!r}")
+    if packet is not None:
+        raise UnsupportedError(
+            f"{verb}() of {handle.name!r}: packet= needs packet-switched ObjectFifos (--packet-sw-objFifos), which are not "
+            "served; use PacketFlow and TileDma, and a task of aie.dialects.aiex"
+        )
     _check_direction(handle, verb)
     _check_data(active, data, handle, verb)
     if pattern.tap is not None and pattern.explicit:
@@ -64,7 +69,6 @@ def start(
         strides=pattern.strides,
         transfer_len=pattern.transfer_len,
         issue_token=bool(wait),
-        packet=packet,
         offset_parameter=active.parameter(offset_parameter),
     )
     dma_start_task(task)
