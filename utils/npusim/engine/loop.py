@@ -81,7 +81,7 @@ class Loop:
                         push(heap, (wish[0], wish[1], spins, process))
                     else:
                         wish.waiters.append(process)
-                if not heap:
+                if self.stopped or not heap:  # stopped by now: nobody else's time may count
                     return self.stopped
                 if idle == len(heap):
                     rounds += 1
