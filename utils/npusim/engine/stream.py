@@ -67,8 +67,8 @@ class Stream:
             ticks = nbytes * rate + extra
             if begun > now and begun + latency > self._ready:  # the stream stood: through the switches again
                 self._ready = begun + latency
-            if self._ready > begun:
-                ticks += self._ready - begun
+            late = max(self._ready - begun, 0)
+            ticks += late
             if self._shim:
                 yield (begun, key)
                 passed = self._from_ddr(begun, nbytes) - begun
@@ -81,7 +81,7 @@ class Stream:
                 _move(ends, nbytes)
             if self._gives_shared:
                 yield (now, key)
-            self._account(nbytes, begun, ticks)
+            self._account(nbytes, begun, ticks, late)
 
     def _fetch(self, end: End, now: int) -> int:
         """Start the next transfer of an end; the tick at which it has its locks, or -1 if it must wait (or is finished)."""
@@ -138,17 +138,21 @@ class Stream:
                 passed = served
         return passed
 
-    def _account(self, nbytes: int, begun: int, ticks: int) -> None:
-        """Advance every end by what has moved, and let go of what is complete."""
+    def _account(self, nbytes: int, begun: int, ticks: int, late: int) -> None:
+        """Advance every end by what has moved, and let go of what is complete. Data flows ``late`` ticks after ``begun``;
+        a wait longer than the way through the switches, which a shim channel's start-up is, has its own event."""
         loop, trace = self._loop, self._trace
+        shown = late if late > self._latency else 0
         for end in self.ends:
             use = end.use
             use.bytes += nbytes
-            use.busy += ticks
+            use.busy += ticks - shown
             end.left -= nbytes
             end.moved += nbytes
             if trace is not None:
-                trace.append((end.track, self.route.name, "transfer", begun, ticks))
+                if shown:
+                    trace.append((end.track, f"start {self.route.name}", "stall", begun, shown))
+                trace.append((end.track, self.route.name, "transfer", begun + shown, ticks - shown))
             if not end.left:
                 use.transfers += 1
                 assert end.transfer is not None
