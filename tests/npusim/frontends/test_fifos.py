@@ -14,6 +14,7 @@ from npusim.frontends.iron.enums import AIETileType
 from npusim.frontends.iron.objectfifo import ObjectFifo
 from npusim.frontends.iron.program import Program
 from npusim.frontends.iron.runtime import Runtime
+from npusim.frontends.iron.util import v8bfp16ebs8
 from npusim.frontends.iron.worker import Worker
 from npusim.types import MemRefType
 from tests.npusim.frontends.tracer import array, body, program, resolve
@@ -143,6 +144,21 @@ def test_refusals_on_resolve_name_the_fifo(given: Any, words: str) -> None:
     with pytest.raises(DesignError, match=words) as refused:
         resolve(lambda a, b: None, x=given)
     assert "'x'" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "error", "words"),
+    [
+        (np.int32, DesignError, r"objects of ObjectFifo 'x' \(made at .*expected np.ndarray"),
+        (array((4, 0)), DesignError, "'x'.*positive"),
+        (array(4, v8bfp16ebs8), UnsupportedError, "'x'.*v8bfp16ebs8"),
+    ],
+)
+def test_types_of_objects(kind: Any, error: Any, words: str) -> None:
+    x = ObjectFifo(kind, name="x")
+    w = Worker(lambda h: None, [x.cons()])
+    with pytest.raises(error, match=words):
+        Program(NPU2(), Runtime(lambda p: None, [x.prod()]), [w]).resolve_program()
 
 
 def test_a_triple_is_a_type_error() -> None:

@@ -12,6 +12,7 @@ from npusim.errors import DesignError
 from npusim.frontends import operators as ops
 from npusim.frontends.iron.context import design
 from npusim.frontends.iron.device import Tile
+from npusim.frontends.iron.layouts import array_type
 from npusim.frontends.iron.resolvable import NotResolvedError, Resolvable
 from npusim.frontends.tracing import DesignTypeError, emit, here, need
 from npusim.frontends.values import MemRefValue
@@ -142,7 +143,7 @@ class Buffer(Resolvable):
             raise DesignError(
                 f"Buffer {self._name!r} (made at {self._loc}) has no tile: pass it to a Worker or give tile="
             )
-        kind = MemRefType.of(self._arr_type)
+        kind = array_type(self._arr_type, f"Buffer {self._name!r} (made at {self._loc})")
         self._op = graph.Buffer(
             name=self._name,
             type=kind,

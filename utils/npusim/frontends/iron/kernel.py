@@ -16,6 +16,7 @@ from npusim.errors import DesignError, UnsupportedError
 from npusim.frontends import operators as ops
 from npusim.frontends.iron.buffer import Buffer
 from npusim.frontends.iron.context import design
+from npusim.frontends.iron.layouts import array_type
 from npusim.frontends.iron.resolvable import Resolvable
 from npusim.frontends.tracing import emit, here, need
 from npusim.frontends.values import MemRefValue
@@ -130,7 +131,7 @@ class BaseKernel(Resolvable):
 def argument_type(spelled: Any, name: str) -> MemRefType | str:
     """The type of a kernel's argument from IRON's spelling."""
     if getattr(spelled, "__args__", None):
-        return MemRefType.of(spelled)
+        return array_type(spelled, f"kernel {name!r}")
     if isinstance(spelled, (MemRefType, str)):
         return spelled
     if isinstance(spelled, (type, np.dtype)):
@@ -277,6 +278,7 @@ class ExternalFunction(Kernel):
         declared = super()._declaration()
         declared.source_file = None if self._source_file is None else str(self._source_file)
         declared.source_string = self._source_string
+        declared.source_name = self._original_name
         declared.compile_flags = tuple(self._compile_flags)
         declared.include_dirs = tuple(map(str, self._include_dirs))
         return declared

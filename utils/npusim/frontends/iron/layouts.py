@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from npusim.errors import DesignError
+from npusim.errors import DesignError, UnsupportedError
 from npusim.frontends.tracing import DesignTypeError
 from npusim.graph import Dims
+from npusim.types import MemRefType
 
 StreamDims = list[Sequence[int]]
 PadDims = list[Sequence[int]]
@@ -46,6 +47,14 @@ def _pairs(dims: Any, what: str, spelling: str) -> Dims:
         if not all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) for n in d):
             raise DesignError(f"{what}: {d} must hold ints")
     return tuple((int(a), int(b)) for a, b in dims)
+
+
+def array_type(spelled: Any, what: str) -> MemRefType:
+    """The memref of ``np.ndarray[(sizes...), np.dtype[element]]``; errors say of ``what``."""
+    try:
+        return MemRefType.of(spelled)
+    except (DesignError, UnsupportedError) as error:
+        raise type(error)(f"{what}: {error}") from None
 
 
 def flatten_fn_args(args: Any) -> Any:

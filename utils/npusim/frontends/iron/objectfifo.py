@@ -14,7 +14,7 @@ from npusim.frontends.iron.context import design
 from npusim.frontends.iron.device import Tile
 from npusim.frontends.iron.endpoint import ObjectFifoEndpoint
 from npusim.frontends.iron.handle import ObjectFifoHandle
-from npusim.frontends.iron.layouts import PadDims, StreamDims, pad_dims, stream_dims
+from npusim.frontends.iron.layouts import PadDims, StreamDims, array_type, pad_dims, stream_dims
 from npusim.frontends.iron.link import ObjectFifoLink
 from npusim.frontends.iron.resolvable import NotResolvedError, Resolvable
 from npusim.frontends.tracing import here
@@ -208,7 +208,7 @@ class ObjectFifo(Resolvable):
         assert self._prod is not None
         what = f"ObjectFifo {self.name!r} (made at {self._loc})"
         depths = tuple(h.depth for h in (self._prod, *self._cons))
-        own = MemRefType.of(self._obj_type)
+        own = array_type(self._obj_type, f"the objects of {what}")
         return graph.Fifo(
             name=self.name,
             type=own,
@@ -256,7 +256,7 @@ class ObjectFifo(Resolvable):
     def _consumer_type(self, own: MemRefType, what: str) -> MemRefType | None:
         if self._consumer_obj_type is None:
             return None
-        other = MemRefType.of(self._consumer_obj_type)
+        other = array_type(self._consumer_obj_type, f"consumer_obj_type of {what}")
         if other.element != own.element or own.size % other.size:
             raise DesignError(f"{what}: the producer's {own} must be a multiple of the consumer's {other}")
         return other

@@ -14,7 +14,7 @@ from npusim.frontends import operators as ops
 from npusim.frontends.iron.context import design
 from npusim.frontends.iron.endpoint import RuntimeEndpoint
 from npusim.frontends.iron.handle import ObjectFifoHandle
-from npusim.frontends.iron.layouts import flatten_fn_args
+from npusim.frontends.iron.layouts import array_type, flatten_fn_args
 from npusim.frontends.iron.resolvable import Resolvable
 from npusim.frontends.iron.scratchpad import ScratchpadParameter
 from npusim.frontends.iron.sequence import ActiveSequence
@@ -69,7 +69,9 @@ class RuntimeData:
         self._op = op
 
     def _kind(self) -> MemRefType | str:
-        return element_name(self._arr_type) if self.is_scalar else MemRefType.of(self._arr_type)
+        if self.is_scalar:
+            return element_name(self._arr_type)
+        return array_type(self._arr_type, "an argument of the host sequence")
 
 
 class Runtime(Resolvable):
