@@ -180,6 +180,7 @@ class KernelDecl:
     object_file: str | None = None
     source_file: str | None = None
     source_string: str | None = None
+    source_name: str | None = None  # the function's name in the source, where a symbol prefix goes before it
     compile_flags: tuple[str, ...] = ()
     include_dirs: tuple[str, ...] = ()
     loc: Loc = UNKNOWN

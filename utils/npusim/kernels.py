@@ -1,13 +1,15 @@
 """Models of external kernels: what one computes (numpy, in place) and how long it takes (cycles).
 
-A core's C++ never runs here. A kernel is found by name: first among the models passed to the run, then among those
-registered with :func:`model`, then in ``models.py`` beside the kernel's source file (a dict ``MODELS``), then among the
-models of mlir-aie's own kernels (:mod:`npusim.kernel_models`).
+A kernel is found by name: first among the models passed to the run, then in ``models.py`` beside the kernel's source file
+(a dict ``MODELS``), then among those registered with :func:`model`, then among the models of mlir-aie's own kernels
+(:mod:`npusim.kernel_models`). What is found nowhere and has C++ source is compiled for the host (:mod:`npusim.hostcc`); so is a
+source that itself defines a function of a library kernel's name.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,24 +70,39 @@ def add(name: str, model: KernelModel) -> None:
 def lookup(
     decl: KernelDecl, given: Mapping[str, KernelModel] | None = None, device: Device | None = None
 ) -> KernelModel:
-    """The model of a declared kernel, bound to a device if one is given; raises UnsupportedError that says how to give one."""
+    """The model of a declared kernel, bound to a device if one is given; raises UnsupportedError that says how to give one.
+
+    Without a device no C++ is compiled. Compiling raises DesignError for what is wrong with the source.
+    """
     found = _find(decl, given)
-    return found.bind(decl, device) if found.bind is not None and device is not None else found
+    if found is None and device is not None and (decl.source_file or decl.source_string):
+        from npusim.hostcc import host_model
 
-
-def _find(decl: KernelDecl, given: Mapping[str, KernelModel] | None) -> KernelModel:
-    if given and decl.name in given:
-        return given[decl.name]
-    beside = _beside(decl.source_file).get(decl.name) if decl.source_file else None
-    found = beside or _REGISTRY.get(decl.name) or _of_the_library(decl.name)
+        return host_model(decl, device)
     if found is None:
         where = f" (source {decl.source_file})" if decl.source_file else ""
         raise UnsupportedError(
-            f"kernel {decl.name!r}{where} has no numpy model, and the simulated NPU does not run its C++; "
-            f"register one with @npusim.kernels.model({decl.name!r}, cycles=...) or put it in MODELS of models.py "
+            f"kernel {decl.name!r}{where} has no numpy model and no C++ source that could be compiled for the host; "
+            f"register a model with @npusim.kernels.model({decl.name!r}, cycles=...) or put it in MODELS of models.py "
             "beside the kernel's source"
         )
-    return found
+    return found.bind(decl, device) if found.bind is not None and device is not None else found
+
+
+def _find(decl: KernelDecl, given: Mapping[str, KernelModel] | None) -> KernelModel | None:
+    if given and decl.name in given:
+        return given[decl.name]
+    beside = _beside(decl.source_file).get(decl.name) if decl.source_file else None
+    return beside or _REGISTRY.get(decl.name) or (None if _defines(decl) else _of_the_library(decl.name))
+
+
+def _defines(decl: KernelDecl) -> bool:
+    """Whether a kernel's own source, text or an existing file outside mlir-aie's library, defines its function."""
+    text = decl.source_string
+    if text is None and decl.source_file and "aie_kernels" not in Path(decl.source_file).parts:
+        path = Path(decl.source_file)
+        text = path.read_text(errors="replace") if path.is_file() else None
+    return text is not None and re.search(rf"\b{re.escape(decl.source_name or decl.name)}\s*\(", text) is not None
 
 
 def _of_the_library(symbol: str) -> KernelModel | None:

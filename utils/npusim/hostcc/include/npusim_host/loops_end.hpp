@@ -1,0 +1,4 @@
+// See loops_begin.hpp.
+
+#undef for
+#undef while
