@@ -14,6 +14,35 @@ from aie.utils.config import cxx_header_path
 from ml_dtypes import bfloat16
 
 TILE = 1024  # elements an object: 2 KiB of the tile's 64 KiB
+TileType = np.ndarray[(TILE,), np.dtype[bfloat16]]
+
+
+def saxpy_kernel():
+    """The C++ function of kernels.cc, in that file's words: saxpy_bf16(x, y, out, a)."""
+    return ExternalFunction(
+        "saxpy_bf16",
+        source_file=str(Path(__file__).parent / "kernels.cc"),
+        arg_types=[TileType, TileType, TileType, np.float32],
+        include_dirs=[cxx_header_path()],
+        compile_flags=[f"-DTILE={TILE}"],
+    )
+
+
+def core_body(x_in, y_in, y_out, saxpy_bf16, a, objects):
+    """What the compute tile does."""
+    for _ in range_(objects):
+        out = y_out.acquire(1)
+        saxpy_bf16(x_in.acquire(1), y_in.acquire(1), out, a)
+        x_in.release(1)
+        y_in.release(1)
+        y_out.release(1)
+
+
+def sequence(x_ddr, y_ddr, x_prod, y_prod, out_cons):
+    """What the host asks of the shim tile's DMA: two transfers into the array, one back over y."""
+    x_prod.fill(x_ddr)
+    y_prod.fill(y_ddr)
+    out_cons.drain(y_ddr, wait=True)
 
 
 @iron.jit
@@ -21,35 +50,11 @@ def saxpy(x: In, y: InOut, *, n: CompileTime[int], a: CompileTime[float] = 3.0):
     """Arguments: x and y of n bf16 elements, n a multiple of TILE; a is rounded to bf16 by the kernel."""
     if n < TILE or n % TILE:
         raise ValueError(f"n = {n} is not a positive multiple of the object's {TILE} elements; pad the arrays")
+    of_x = ObjectFifo(TileType, name="x", depth=2)
+    of_y = ObjectFifo(TileType, name="y", depth=2)
+    of_out = ObjectFifo(TileType, name="out", depth=2)
+
+    worker = Worker(core_body, [of_x.cons(), of_y.cons(), of_out.prod(), saxpy_kernel(), a, n // TILE])
     vector = np.ndarray[(n,), np.dtype[bfloat16]]
-    tile = np.ndarray[(TILE,), np.dtype[bfloat16]]
-
-    kernel = ExternalFunction(
-        "saxpy_bf16",
-        source_file=str(Path(__file__).parent / "kernels.cc"),
-        arg_types=[tile, tile, tile, np.float32],
-        include_dirs=[cxx_header_path()],
-        compile_flags=[f"-DTILE={TILE}"],
-    )
-
-    of_x = ObjectFifo(tile, name="x")
-    of_y = ObjectFifo(tile, name="y")
-    of_out = ObjectFifo(tile, name="out")
-
-    def core_body(x_in, y_in, y_out, saxpy_bf16):
-        for _ in range_(n // TILE):
-            out = y_out.acquire(1)
-            saxpy_bf16(x_in.acquire(1), y_in.acquire(1), out, a)
-            x_in.release(1)
-            y_in.release(1)
-            y_out.release(1)
-
-    worker = Worker(core_body, [of_x.cons(), of_y.cons(), of_out.prod(), kernel])
-
-    def sequence(x_ddr, y_ddr, x_prod, y_prod, out_cons):
-        x_prod.fill(x_ddr)
-        y_prod.fill(y_ddr)
-        out_cons.drain(y_ddr, wait=True)
-
     runtime = Runtime(sequence, [vector, vector, of_x.prod(), of_y.prod(), of_out.cons()])
     return Program(iron.get_current_device(), runtime, workers=[worker]).resolve_program()
