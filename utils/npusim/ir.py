@@ -103,5 +103,18 @@ def walk(region: Region) -> Iterator[Op]:
                 yield from walk(inner)
 
 
+VIEWS = frozenset(
+    f"memref.{n}" for n in ("subview", "collapse_shape", "expand_shape", "cast", "reinterpret_cast", "memory_space_cast")
+)
+"""Operations that give another view of the same memory."""
+
+
+def base_of(value: Value) -> Value:
+    """The memref that a chain of views starts from."""
+    while isinstance(value.owner, Op) and value.owner.name in VIEWS:
+        value = value.owner.operands[0]
+    return value
+
+
 FOREVER = 9223372036854775807
 """The upper bound that IRON gives the loop of a ``while_true`` worker (2**63 - 1)."""

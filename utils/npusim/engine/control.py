@@ -11,21 +11,9 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from npusim.errors import UnsupportedError
-from npusim.ir import Block, Op, Region, Value, walk
+from npusim.ir import Block, Op, Region, Value, base_of, walk
 from npusim.machine import CoreProgram, Machine, MemBuffer
 from npusim.types import MemRefType
-
-_VIEWS = frozenset(
-    f"memref.{n}" for n in ("subview", "collapse_shape", "expand_shape", "cast", "reinterpret_cast", "memory_space_cast")
-)
-
-
-def base_of(value: Value) -> Value:
-    """The memref that a chain of views starts from."""
-    while isinstance(value.owner, Op) and value.owner.name in _VIEWS:
-        value = value.owner.operands[0]
-    return value
-
 
 @dataclass
 class Touched:

@@ -16,15 +16,17 @@ import numpy as np
 from npusim.devices import Fact
 from npusim.engine import arith
 from npusim.engine.channel import Task
+from npusim.engine.findings import readers
 from npusim.engine.loop import Key, Process
 from npusim.engine.transfer import Transfer
 from npusim.errors import DesignError, UnsupportedError
 from npusim.ir import Block, Op, Region, Value
-from npusim.machine import BufferDescriptor, HostBuffer
+from npusim.machine import BufferDescriptor, HostBuffer, MemBuffer
 from npusim.place.access import as_walked
 from npusim.types import MemRefType
 
 if TYPE_CHECKING:
+    from npusim.engine.core import CoreRun
     from npusim.engine.simulator import Simulator
 
 _DYNAMIC = -(2**62)
@@ -40,6 +42,7 @@ class Host:
         self.tasks: list[Task] = []
         self.waiting: tuple[Op, Task] | None = None
         self.now = simulator.loop.now  # its own tick
+        self.too_late: list[tuple[CoreRun, MemBuffer]] = []  # parameters read before the host first wrote them
         self._env: dict[Value, Any] = {}
         self._bind(region.entry, args)
 
@@ -120,7 +123,9 @@ class Host:
         task: Task = self._env[op.operands[0]]
         costs = self._sim.clock.costs
         push = costs.task_push_first if len(self.tasks) < 2 else costs.task_push  # its first instructions are at hand
+        begun = self.now
         yield self._spend(push)
+        self._sim.record("host", f"push {task.name}", "task", begun, self.now)
         end = self._sim.ends[task.channel]
         waiting = end.waiting(self.now)
         if waiting > costs.queue_depth.value or (waiting == costs.queue_depth.value and end.busy(self.now)):
@@ -163,6 +168,9 @@ class Host:
             raise DesignError(
                 f"the host sequence at {op.loc} writes to buffer {name!r}, which the design does not have"
             )
+        if buffer not in self._sim.written:
+            self._sim.written.add(buffer)
+            self.too_late += [(run, buffer) for run in readers(self._sim, buffer)]
         self._sim.memory[buffer].reshape(-1)[int(op.attrs["index"])] = self._env[op.operands[0]]
 
     def _update_parameter(self, op: Op) -> Process:

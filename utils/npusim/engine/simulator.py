@@ -19,6 +19,7 @@ from npusim.engine.channel import End
 from npusim.engine.control import Touched
 from npusim.engine.core import CoreRun, Surroundings, compile_core
 from npusim.engine.deadlock import explain
+from npusim.engine.findings import findings
 from npusim.engine.host import Host
 from npusim.engine.loop import Loop
 from npusim.engine.state import Ddr, LockState, Memory
@@ -62,6 +63,7 @@ class Simulator:
         self.streams: list[Stream] = []
         self.cores: list[CoreRun] = []
         self.host: Host | None = None
+        self.written: set[MemBuffer] = set()  # run-time parameters that the host has written
         self._load_streams()
         self._load_cores(kernels)
 
@@ -166,19 +168,19 @@ class Simulator:
                 level.read += end.use.bytes
             else:
                 level.written += end.use.bytes
-        assert self.host is not None
+        clock = self.machine.device.clock_hz
         return Report(
             machine=self.machine,
             ticks=self.loop.now - begun,
             ticks_per_cycle=self.clock.ticks_per_cycle,
-            clock_hz=self.machine.device.clock_hz,
+            clock_hz=clock,
             traffic=traffic,
             channels=[end.use for end in self.ends.values()],
             cores=[self._core_use(run, begun) for run in self.cores],
             trace=Trace((self.trace or []).copy(), begun, self.loop.now),
             cascade_bytes=cascaded,
             resumptions=resumptions,
-            warnings=[*self.machine.warnings, *self._unfinished()],
+            warnings=[*self.machine.warnings, *findings(self, (self.loop.now - begun) / self.clock.ticks_per_cycle / clock)],
         )
 
     def _core_use(self, run: CoreRun, begun: int) -> CoreUse:
@@ -188,14 +190,3 @@ class Simulator:
         busy = worked - begun - sum(stalled.values())
         kernels = {name: (calls, ticks) for name, (calls, ticks) in run.counts.items()}
         return CoreUse(run.program.tile, run.program.name, max(busy, 0), stalled, kernels)
-
-    def _unfinished(self) -> list[str]:
-        assert self.host is not None
-        return [
-            f"the host sequence ended while a transfer of {task.name!r} on {task.channel} was still running: its data "
-            "may be incomplete; drain it with wait=True"
-            for task in self.host.unfinished()
-            if task.channel.direction == "S2MM"
-        ]
-
-

@@ -32,6 +32,7 @@ from npusim.place.patterns import check_patterns
 from npusim.place.rings import make_rings
 from npusim.place.routes import route
 from npusim.place.sequence import bind_sequence, check_sequence
+from npusim.place.sharing import check_sharing
 from npusim.place.tiles import place_tiles
 from npusim.place.usage import check_usage
 
@@ -58,6 +59,7 @@ def place(design: Design) -> Machine:
     check_patterns(draft)
     cascades = link_cascades(draft)
     cores = bind_cores(draft)
+    check_sharing(draft, cores)
     assign_addresses(draft)
     nets = make_nets(draft)
     check_usage(draft)

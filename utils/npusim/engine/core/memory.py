@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from npusim.engine.core.writer import Writer, serves
 from npusim.errors import DesignError
-from npusim.ir import Op, Value
+from npusim.ir import Op, Value, base_of
 from npusim.types import MemRefType
 
 _DYNAMIC = -(2**62)  # MLIR marks an entry that is an operand with the smallest 64-bit integer
@@ -18,6 +18,9 @@ def load(w: Writer, op: Op, depth: int) -> None:
     if w.evaluates(op):
         where = _element(w, op.operands[0], op.operands[1:], depth)
         w.line(depth, f"{w.new(op.result)} = {where}")
+        buffer = w.core.buffers.get(base_of(op.operands[0]))
+        if buffer is not None and buffer.host_written:
+            w.line(depth, f"ME.read.add({w.bind('H', buffer)})")
     w.charge("load")
 
 

@@ -16,7 +16,7 @@ from npusim.engine.state import LockState, Memory
 from npusim.errors import UnsupportedError
 from npusim.ir import UNKNOWN, Block, Loc, Op, Value
 from npusim.kernels import KernelModel
-from npusim.machine import CoreProgram, FifoPort, Machine, MachineLock
+from npusim.machine import CoreProgram, FifoPort, Machine, MachineLock, MemBuffer
 from npusim.report import CoreUse
 
 HORIZON = 20_000  # core cycles that a core may run ahead of what is shared
@@ -44,6 +44,7 @@ class CoreRun:
     at: int | None = None
     clock: int = 0  # its own tick, when it last waited or ended
     ahead: deque[tuple[str, int, int]] = field(default_factory=deque)  # waits that end after the common tick
+    read: set[MemBuffer] = field(default_factory=set)  # run-time parameters it has looked at
     waits_for: str = ""  # a cascade, when not a lock
     source: str = ""
     locs: list[Loc] = field(default_factory=list)

@@ -1,0 +1,223 @@
+"""Warnings: each has a design that triggers it and one like it that must not."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+from npusim.costs import Costs
+from npusim.engine import Simulator
+from npusim.errors import DesignWarning
+from npusim.frontends.finder import simulated
+from npusim.kernels import KernelModel
+from npusim.load import as_design
+from npusim.place import place
+
+N = 32
+
+
+def texts(build, args=2, kernels=None, costs=None):
+    """The warnings of building and running a design, in one text."""
+    with warnings.catch_warnings(record=True) as caught, simulated():
+        warnings.simplefilter("always")
+        machine = place(as_design(build()))
+        arrays = [np.arange(N, dtype=np.int32) for _ in range(args)]
+        report = Simulator(machine, kernels=kernels, costs=costs).run(arrays)
+    placed = [str(w.message) for w in caught if issubclass(w.category, DesignWarning)]
+    assert all(text in report.warnings for text in placed)
+    return "\n".join(report.warnings)
+
+
+def vector():
+    return np.ndarray[(N,), np.dtype[np.int32]]
+
+
+def copy_with(extra=(), before=None, seq=None, more_args=(), workers=(), body=None):
+    """A copy through one worker, which first does ``before(*extra)``."""
+    from aie.iron import ObjectFifo, Program, Runtime, Worker
+    from aie.iron.controlflow import range_
+    from aie.iron.device import NPU2
+
+    x, y = ObjectFifo(vector(), name="x"), ObjectFifo(vector(), name="y")
+
+    def core(src, dst, *given):
+        if before:
+            before(*given)
+        a, b = src.acquire(1), dst.acquire(1)
+        if body:
+            body(a, b, *given)
+        else:
+            for i in range_(N):
+                b[i] = a[i]
+        src.release(1)
+        dst.release(1)
+
+    def default(a, b, px, cy, *_):
+        px.fill(a)
+        cy.drain(b, wait=True)
+
+    runtime = Runtime(seq or default, [vector(), vector(), x.prod(), y.cons(), *more_args])
+    mine = Worker(core, [x.cons(), y.prod(), *extra], while_true=False)
+    return Program(NPU2(), runtime, [mine, *workers]).resolve_program()
+
+
+def test_a_plain_copy_is_not_warned_about():
+    assert texts(copy_with) == ""
+
+
+@pytest.mark.parametrize("initial", [None, np.zeros(4, np.int32)])
+def test_a_buffer_that_nothing_writes(initial):
+    def build():
+        from aie.iron import Buffer
+
+        table = Buffer(np.ndarray[(4,), np.dtype[np.int32]], initial_value=initial, name="table")
+
+        def add(a, b, lut):
+            b[0] = a[0] + lut[1]
+
+        return copy_with([table], body=add)
+
+    said = texts(build)
+    assert ("buffer 'table', which nothing ever writes" in said) == (initial is None)
+
+
+@pytest.mark.parametrize("barrier", [False, True])
+def test_a_parameter_read_before_the_host_writes_it(barrier):
+    def build():
+        from aie.iron import Buffer, WorkerRuntimeBarrier
+
+        rtp = Buffer(np.ndarray[(2,), np.dtype[np.int32]], name="rtp", use_write_rtp=True)
+        ready = WorkerRuntimeBarrier()
+
+        def core_body(a, b, params, gate):
+            b[0] = a[0]
+
+        def read_first(params, gate):
+            if barrier:
+                gate.wait_for_value(1)
+            params[1] + 1
+
+        def sequence(a, b, px, cy, params, gate):
+            params[1] = 5
+            gate.set(1)
+            px.fill(a)
+            cy.drain(b, wait=True)
+
+        return copy_with([rtp, ready], read_first, sequence, [rtp, ready], body=core_body)
+
+    assert ("run-time parameter 'rtp' before the host" in texts(build)) != barrier
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_two_workers_that_write_one_buffer(ordered):
+    def build():
+        from aie.iron import Buffer, ObjectFifo, Program, Runtime, Worker
+        from aie.iron.device import NPU2, Tile
+
+        first, second = Tile(0, 2), Tile(0, 3)
+        shared = Buffer(np.ndarray[(4,), np.dtype[np.int32]], name="shared", tile=first)
+        x, y, z = (ObjectFifo(vector(), name=n) for n in "xyz")
+        baton = ObjectFifo(vector(), name="baton")
+
+        def one(src, dst, buffer, *hand):
+            a, b = src.acquire(1), dst.acquire(1)
+            buffer[0] = a[0]
+            b[0] = a[0]
+            if hand:
+                hand[0].acquire(1)
+                hand[0].release(1)
+            src.release(1)
+            dst.release(1)
+
+        def two(dst, buffer, *hand):
+            if hand:
+                hand[0].acquire(1)
+                hand[0].release(1)
+            b = dst.acquire(1)
+            buffer[0] = buffer[0] + 1
+            b[0] = buffer[0]
+            dst.release(1)
+
+        passed = ([baton.prod()], [baton.cons()]) if ordered else ([], [])
+        workers = [
+            Worker(one, [x.cons(), y.prod(), shared, *passed[0]], tile=first, while_true=False),
+            Worker(two, [z.prod(), shared, *passed[1]], tile=second, while_true=False),
+        ]
+
+        def sequence(a, b, c, px, cy, cz):
+            px.fill(a)
+            cy.drain(b, wait=True)
+            cz.drain(c, wait=True)
+
+        runtime = Runtime(sequence, [vector()] * 3 + [x.prod(), y.cons(), z.cons()])
+        return Program(NPU2(), runtime, workers).resolve_program()
+
+    said = texts(build, args=3)
+    assert ("a race on buffer 'shared'" in said) != ordered
+
+
+def test_a_worker_that_does_nothing():
+    def build():
+        from aie.iron import ObjectFifo, Worker
+
+        lonely, out = ObjectFifo(vector(), name="lonely"), ObjectFifo(vector(), name="out")
+
+        def idle(src, dst):
+            src.acquire(1)
+            dst.acquire(1)
+            src.release(1)
+            dst.release(1)
+
+        worker = Worker(idle, [lonely.cons(), out.prod()])
+
+        def sequence(a, b, px, cy, pl, co):
+            px.fill(a)
+            cy.drain(b, wait=True)
+
+        return copy_with(seq=sequence, more_args=[lonely.prod(), out.cons()], workers=[worker])
+
+    from npusim.errors import DesignError
+
+    try:
+        said = texts(build)
+    except DesignError as error:  # the placer already refuses an output that is never drained
+        said = str(error)
+    assert "lonely" in said or "out" in said
+
+
+def one_kernel(cycles):
+    def build():
+        from aie.iron import Kernel
+
+        work = Kernel("work", "work.o", [vector(), vector()])
+
+        def call(a, b, fn):
+            fn(a, b)
+
+        return copy_with([work], body=call)
+
+    def model(a, b):
+        b[...] = a
+
+    return build, {"work": KernelModel(model, lambda a, b, device: cycles)}
+
+
+@pytest.mark.parametrize(("seconds", "warned"), [(30, False), (90, True)])
+def test_a_slow_kernel_that_only_looks_like_a_hang(seconds, warned):
+    build, kernels = one_kernel(int(seconds * 1.8e9))
+    said = texts(build, kernels=kernels, costs=Costs())
+    assert ("ERT_CMD_STATE_TIMEOUT" in said) == warned
+
+
+@pytest.mark.parametrize("wait", [False, True])
+def test_a_drain_that_is_not_awaited(wait):
+    def build():
+        def sequence(a, b, px, cy, *_):
+            px.fill(a)
+            cy.drain(b, wait=wait)
+
+        return copy_with(seq=sequence)
+
+    assert ("wait=True" in texts(build)) != wait
