@@ -8,8 +8,8 @@
 //
 // Not checked:
 //   - the core's own arithmetic where it is not published: the order of sums within one matrix instruction, denormals (kept
-//     here), the sign of zero of a maximum, the last bits of inv, invsqrt, sqrt, exp2, tanh and of products of float
-//     (emulated on the core), how the conversion to block floating point rounds;
+//     here), the sign of zero of a maximum, the last bits of tanh and of products of float (emulated on the core). exp2 and
+//     the conversion to block floating point follow rules inferred from published results (elementary.hpp, bfp16.hpp);
 //   - Peano's code: registers, stack, program size, pipelining, `restrict` promises that do not hold;
 //   - scalar float code: on the host it is IEEE fp32, as Peano's library has it;
 //   - bank conflicts, and anything between cores.
@@ -30,9 +30,11 @@
 #include "host/bfloat16.hpp"
 #include "host/bfp16.hpp"
 #include "host/elementary.hpp"
+#include "host/lookup.hpp"
 #include "host/mask.hpp"
 #include "host/memory.hpp"
 #include "host/mmul.hpp"
+#include "host/native.hpp"
 #include "host/reduce.hpp"
 #include "host/reshape.hpp"
 #include "host/rounding.hpp"

@@ -6,15 +6,13 @@
 
 namespace npusim_host {
 
-inline void load_issues(unsigned n) { count(&Counters::loads, n); }
-inline void store_issues(unsigned n) { count(&Counters::stores, n); }
 
 template <typename T> using bare = std::remove_cv_t<T>;
 
 template <unsigned N, typename T> aie::vector<bare<T>, N> load(const T *at, unsigned align, const Where &where) {
   constexpr unsigned bytes = N * sizeof(T);
   check_access("a vector load", at, bytes, align, where);
-  load_issues(issues(bytes, load_width) + (align < vector_align(bytes) ? 1 : 0));
+  count(&Counters::loads, issues(bytes, load_width) + (align < vector_align(bytes) ? 1 : 0));
   aie::vector<bare<T>, N> out;
   std::memcpy(static_cast<void *>(out.data), at, bytes);
   return out;
@@ -23,7 +21,7 @@ template <unsigned N, typename T> aie::vector<bare<T>, N> load(const T *at, unsi
 template <typename T, unsigned N> void store(T *at, const aie::vector<T, N> &v, unsigned align, const Where &where) {
   constexpr unsigned bytes = N * sizeof(T);
   check_access("a vector store", at, bytes, align, where);
-  store_issues(issues(bytes, store_width) + (align < vector_align(bytes) ? 1 : 0));
+  count(&Counters::stores, issues(bytes, store_width) + (align < vector_align(bytes) ? 1 : 0));
   std::memcpy(static_cast<void *>(at), v.data, bytes);
 }
 
