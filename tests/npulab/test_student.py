@@ -164,3 +164,12 @@ def test_command_says_what_it_did_not_find(
     monkeypatch.chdir(tmp_path)
     assert main(["student", what]) == 1
     assert capsys.readouterr().err.startswith("npulab student: no ")
+
+
+def test_numbers_of_the_text_become_their_names() -> None:
+    text = "It took {glue:text}`time_us:,.1f` µs, {glue:}`ratio` times the bound; `{x}` and {ref}`there` stay."
+    notebook = new_notebook(cells=[new_markdown_cell(text), new_code_cell("'{glue:}`x`'")])
+    student = student_notebook(notebook)
+    assert student["cells"][0]["source"] == "It took `time_us` µs, `ratio` times the bound; `{x}` and {ref}`there` stay."
+    assert student["cells"][1]["source"] == "'{glue:}`x`'"
+    assert notebook["cells"][0]["source"] == text

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from npulab.execute import design, last, machine, run
     from npulab.loading import load
     from npulab.npu import clear_cache
+    from npulab.prose import numbers
     from npulab.record import Run
+    from npulab.sources import source
 
 _HOMES = {
     "use": "backend",
@@ -30,6 +32,8 @@ _HOMES = {
     "last": "execute",
     "clear_cache": "npu",
     "Run": "record",
+    "source": "sources",
+    "numbers": "prose",
 }
 _MODULES = ("check", "draw", "measure", "roofline")
 
@@ -43,6 +47,8 @@ __all__ = [
     "last",
     "clear_cache",
     "Run",
+    "source",
+    "numbers",
     "check",
     "draw",
     "measure",

@@ -136,7 +136,8 @@ class _Plot:
                 "label": f"{p.name}: {p.kind} {_num(y)} {self.unit}",
             }
             self.axes.plot([], [], marker=marker, ms=size, **legend)
-            self.axes.annotate(p.name, (max(xs), y), (8, -12), textcoords="offset points", color=INK, fontsize=9)
+            beside = (8, 4) if p.kind == "predicted" else (8, -12)  # what was predicted lies above what was achieved
+            self.axes.annotate(p.name, (max(xs), y), beside, textcoords="offset points", color=INK, fontsize=9)
 
     def dress(self) -> None:
         ax = self.axes

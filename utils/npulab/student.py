@@ -9,6 +9,9 @@ A chapter's notebook is the single source. In a code cell, the lines between the
 block by one line, ``# YOUR CODE HERE (about N lines)``; where the block is the body of a function or loop, ``...`` follows so
 that the cell still compiles. N counts the lines of the solution that are neither blank nor comments.
 
+In the text, a number that the page takes from the run (``{glue:text}`name:.1f```) becomes its name, ``name``: JupyterLab shows
+no such roles, and the notebook prints each number under its name.
+
 Cells tagged ``solution`` (a worked answer in words, or shown in full) are left out, and every output is cleared. Cells tagged
 ``check`` are kept: in an untouched student version they, and only they, fail.
 """
@@ -18,6 +21,7 @@ from __future__ import annotations
 import argparse
 import copy
 import io
+import re
 import sys
 import tokenize
 from collections.abc import Iterator
@@ -31,6 +35,8 @@ BEGIN = "### BEGIN SOLUTION"
 END = "### END SOLUTION"
 SOLUTION_TAG = "solution"
 CHECK_TAG = "check"
+GLUED = re.compile(r"\{glue:[a-z]*\}`(\w+)(?::[^`]*)?`")
+"""A number in the text that MyST-NB takes from the run."""
 
 
 class SolutionMarkerError(ValueError):
@@ -132,6 +138,7 @@ def cell_name(path: str, index: int, cell: Any) -> str:
 def _student_cell(cell: Any, where: str) -> Any:
     cell = copy.deepcopy(cell)
     if cell["cell_type"] != "code":
+        cell["source"] = GLUED.sub(r"`\1`", cell["source"])
         return cell
     cell["source"] = student_source(cell["source"], where)
     cell["outputs"] = []

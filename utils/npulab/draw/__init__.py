@@ -1,4 +1,5 @@
-"""Pictures of a design and of a run, as SVG: :func:`array`, :func:`timeline`, :func:`memory`, :func:`pattern`, :func:`graph`.
+"""Pictures of a design and of a run, as SVG: :func:`array`, :func:`timeline`, :func:`memory`, :func:`pattern`,
+:func:`graph`, :func:`sweep`.
 
 Each returns a :class:`~npulab.draw.svg.Picture`, which a notebook shows; its ``alt`` says in words what is to be seen.
 """
@@ -10,6 +11,7 @@ from npulab.draw.graph import graph
 from npulab.draw.memory import memory
 from npulab.draw.pattern import pattern
 from npulab.draw.svg import Picture
+from npulab.draw.sweep import sweep
 from npulab.draw.timeline import timeline
 
-__all__ = ["Picture", "array", "timeline", "memory", "pattern", "graph"]
+__all__ = ["Picture", "array", "timeline", "memory", "pattern", "graph", "sweep"]
