@@ -25,14 +25,16 @@ def simulate(
     costs: Costs | None = None,
     data: bool = True,
     trace: bool = True,
+    periodic: bool | None = None,
 ) -> Report:
     """Run a design (placed first) or a machine once over ``args``: arrays of the host sequence, written in place.
 
-    With ``data=False`` only the timing is run, in the same number of cycles; the arrays are not touched. Raises
+    With ``data=False`` only the timing is run, in the same number of cycles; the arrays are not touched. Without trace, too,
+    rounds of the host that repeat exactly are added up instead of run (``periodic=False`` runs them). Raises
     DesignError, CapacityError, DeadlockError (the design's fault) or UnsupportedError (ours).
     """
     machine = place(design) if isinstance(design, Design) else design
-    report = Simulator(machine, kernels=kernels, costs=costs, data=data, trace=trace).run(args)
+    report = Simulator(machine, kernels=kernels, costs=costs, data=data, trace=trace, periodic=periodic).run(args)
     for listener in list(listeners):
         listener(report)
     return report

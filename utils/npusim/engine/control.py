@@ -15,6 +15,7 @@ from npusim.ir import Block, Op, Region, Value, base_of, walk
 from npusim.machine import CoreProgram, Machine, MemBuffer
 from npusim.types import MemRefType
 
+
 @dataclass
 class Touched:
     """Buffers whose contents are data: written by kernels, DMAs or several cores."""

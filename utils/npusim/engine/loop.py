@@ -58,6 +58,10 @@ class Loop:
             self.ready.extend(waitable.waiters)
             waitable.waiters.clear()
 
+    def pending(self) -> list[tuple[int, Key, int]]:
+        """(tick, key, whether it never blocks) of the processes that wait for their turn in the order of time."""
+        return [entry[:3] for entry in self._heap]
+
     def run(self) -> bool:
         """Run until somebody sets ``stopped`` (True) or nothing can run any more (False: a deadlock)."""
         ready, heap = self.ready, self._heap

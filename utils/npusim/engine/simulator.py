@@ -22,6 +22,8 @@ from npusim.engine.deadlock import explain
 from npusim.engine.findings import findings
 from npusim.engine.host import Host
 from npusim.engine.loop import Loop
+from npusim.engine.periodic import Periodicity, completed
+from npusim.engine.plan import plan
 from npusim.engine.state import Ddr, LockState, Memory
 from npusim.engine.stream import Stream
 from npusim.engine.transfer import Transfer
@@ -37,6 +39,7 @@ from npusim.types import numpy_dtype
 class Simulator:
     """A loaded machine. ``data=False`` runs only its timing: the cycles are the same, nothing is computed.
 
+    ``periodic`` lets such a run leave out rounds that repeat exactly (default: whenever there is neither data nor trace).
     ``kernels`` maps kernel names to models and wins over registered ones. UnsupportedError names an operation or kernel
     that cannot be run.
     """
@@ -49,7 +52,11 @@ class Simulator:
         costs: Costs | None = None,
         data: bool = True,
         trace: bool = True,
+        periodic: bool | None = None,
     ) -> None:
+        self._periodic = not (data or trace) if periodic is None else periodic
+        if self._periodic and (data or trace):
+            raise DesignError("rounds can be left out only without data and without a trace")
         self.machine, self.data = machine, data
         self.clock = Clockwork.of(machine.device, costs or Costs())
         self.loop = Loop()
@@ -60,8 +67,11 @@ class Simulator:
         self.scratchpad = {s.name: numpy_dtype(s.element).type(0) for s in machine.scratchpads}
         self.cascades = CascadePorts(machine.cascades, self.loop, self.clock, self.trace, data)
         self.ends = {channel: self._end(channel) for channel in machine.channels}
+        self.ddr = Ddr(self.clock)
         self.streams: list[Stream] = []
+        self.stream_processes: list[Any] = []
         self.cores: list[CoreRun] = []
+        self.core_processes: list[Any] = []
         self.host: Host | None = None
         self.written: set[MemBuffer] = set()  # run-time parameters that the host has written
         self._load_streams()
@@ -77,14 +87,14 @@ class Simulator:
         return End(channel, ChannelUse(channel), program)
 
     def _load_streams(self) -> None:
-        ddr = Ddr(self.clock)
         for route in self.machine.routes:
             if route.packet_id is not None:
                 raise UnsupportedError(f"the packet-switched stream {route.name!r} is not served yet")
             ends = [self.ends[channel] for channel in (route.source, *route.dests)]
-            self.streams.append(Stream(route, ends, self.loop, self.clock, ddr, self.trace, self.data))
-        for stream in self.streams:
-            self.loop.start(stream.process())
+            self.streams.append(Stream(route, ends, self.loop, self.clock, self.ddr, self.trace, self.data))
+        self.stream_processes = [stream.process() for stream in self.streams]
+        for process in self.stream_processes:
+            self.loop.start(process)
 
     def _load_cores(self, given: Mapping[str, KernelModel] | None) -> None:
         called = {str(op.attrs["callee"]) for core in self.machine.cores for op in walk(core.body) if op.name == "func.call"}
@@ -107,6 +117,7 @@ class Simulator:
         for core in self.machine.cores:
             process, run = compile_core(core, around)
             self.cores.append(run)
+            self.core_processes.append(process)
             self.loop.start(process)
 
     def record(self, track: str, name: str, kind: str, begun: int, ended: int) -> None:
@@ -124,7 +135,9 @@ class Simulator:
             raise DesignError("the design has no host sequence, so nothing moves data in or out")
         begun, counted, cascaded = self.loop.now, self.loop.resumptions, self.cascades.moved
         self._reset(begun)
-        self.host = Host(self, self.machine.sequence, list(args))
+        actions = plan(self, self.machine.sequence, list(args))
+        periodicity = Periodicity(self, actions) if self._periodic else None
+        self.host = Host(self, actions, periodicity)
         self.loop.stopped = False
         self.loop.start(self.host.process())
         try:
@@ -134,7 +147,8 @@ class Simulator:
             raise self._located(error) from error
         if not ended:
             raise explain(self)
-        return self._report(begun, self.loop.resumptions - counted, self.cascades.moved - cascaded)
+        report = self._report(begun, self.loop.resumptions - counted, self.cascades.moved - cascaded)
+        return report if periodicity is None else completed(report, periodicity, self.cores)
 
     def _reset(self, begun: int) -> None:
         """Start counting anew; the state of the array stays."""

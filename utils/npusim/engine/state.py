@@ -56,6 +56,10 @@ class Ddr:
         self._free[direction], self._free_total = free, total
         return free if free > total else total
 
+    def state(self, now: int) -> tuple[int, ...]:
+        """How far it is booked beyond a tick."""
+        return tuple(max(0, free - now) for free in (*self._free.values(), self._free_total))
+
 
 class Memory:
     """The arrays behind the machine's buffers, made on first use, zero or with their initial value."""
@@ -70,3 +74,7 @@ class Memory:
                 array[...] = np.asarray(buffer.initial).reshape(buffer.type.shape)
             self._arrays[buffer] = array
         return self._arrays[buffer]
+
+    def contents(self) -> tuple[bytes, ...]:
+        """What all buffers made so far hold."""
+        return tuple(array.tobytes() for array in self._arrays.values())

@@ -42,7 +42,7 @@ class Stream:
         self._latency = clock.cycles(clock.costs.stream_hop.value * len(route.hops))
         self._switch = clock.cycles(clock.costs.bd_switch.value)
         self._gives_shared = any(transfer.gives_shared for end in ends for transfer in end.program)
-        self._ready = 0  # the tick from which data can flow
+        self.ready = 0  # the tick from which data can flow
         self._wanted: Waitable | None = None  # what to wait for; None: for its turn in the order of time
         self._in_turn = False
 
@@ -65,9 +65,9 @@ class Stream:
                 extra = self._switch
             nbytes = min([end.left for end in ends])
             ticks = nbytes * rate + extra
-            if begun > now and begun + latency > self._ready:  # the stream stood: through the switches again
-                self._ready = begun + latency
-            late = max(self._ready - begun, 0)
+            if begun > now and begun + latency > self.ready:  # the stream stood: through the switches again
+                self.ready = begun + latency
+            late = max(self.ready - begun, 0)
             ticks += late
             if self._shim:
                 yield (begun, key)
@@ -113,7 +113,7 @@ class Stream:
         end.take_up(now)
         assert end.task is not None
         if end.task.pushed_at > now:  # the channel was idle
-            self._ready = max(self._ready, end.task.pushed_at + self._start_up(end))
+            self.ready = max(self.ready, end.task.pushed_at + self._start_up(end))
         return True
 
     def _start_up(self, end: End) -> int:

@@ -51,6 +51,8 @@ def _write_loop(w: Writer, op: Op, depth: int) -> None:
     w.settle(depth + 1)
     if w.constant(upper) == FOREVER:
         w.turn(depth + 1)
+        if not any(body.args[0] in inner.operands for inner in walk(op.regions[0])):
+            w.run.uncounted.add(w.names[body.args[0]])
 
 
 def _assign(w: Writer, names: Sequence[str], values: Sequence[Value], depth: int) -> None:
