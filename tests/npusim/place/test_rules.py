@@ -230,3 +230,11 @@ def test_two_host_consumers_of_one_fifo() -> None:
     y.consumers = [LogicalTile("shim"), LogicalTile("shim")]
     with pytest.raises(DesignError, match="has 2 consumers on the host's side"):
         place(maker.design())
+
+
+def test_a_transform_that_changes_nothing_may_have_parts_of_a_word() -> None:
+    """As mlir-aie's cascade example has it: mmul tiles of 1 x 1 elements of i16."""
+    half = memref(64, "i16")
+    place(forward(into=half, type=half, to_stream=((8, 8), (8, 1), (1, 8), (1, 1)))())
+    with pytest.raises(DesignError, match="no multiple of 4 bytes"):
+        place(forward(into=half, type=half, to_stream=((4, 16), (8, 1), (1, 1)))())
