@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -111,10 +109,7 @@ def test_with_data_or_trace_everything_is_run():
 
 
 def test_it_pays():
-    machine = rounds_machine(1500, objects=40, stages=3)
-    begun = time.perf_counter()
-    full = run(machine, False)
-    middle = time.perf_counter()
-    fast = run(machine, True)
+    machine = rounds_machine(300, objects=40, stages=3)
+    full, fast = run(machine, False), run(machine, True)
     assert facts(fast) == facts(full)
-    assert time.perf_counter() - middle < (middle - begun) / 4
+    assert fast.resumptions < full.resumptions / 50
