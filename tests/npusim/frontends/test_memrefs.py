@@ -175,7 +175,17 @@ def test_buffer_default_names_and_types() -> None:
     with pytest.raises(TypeError, match="numpy array"):
         Buffer(initial_value=[1, 2])  # type: ignore[arg-type]
     with pytest.raises(DesignError, match="initial value of Buffer 'b'"):
-        resolve(lambda a, b, t: None, extra=[Buffer(array(4), np.zeros(5, np.int32), name="b")])
+        resolve(lambda a, b, t: None, extra=[Buffer(array(4), np.arange(5, dtype=np.int32), name="b")])
+    with pytest.raises(DesignError, match="shape \\(1,\\) and dtype int16"):
+        resolve(lambda a, b, t: None, extra=[Buffer(array(4), np.ones(1, np.int16), name="b")])
+
+
+def test_equal_initial_values_fill_a_buffer() -> None:
+    lowest = Buffer(array(4), np.array([-5], np.int32), name="lowest")
+    design = resolve(lambda a, b, t: None, extra=[lowest])
+    initial = design.buffers[0].initial
+    assert initial is not None
+    assert (initial.shape, initial.tolist()) == ((4,), [-5] * 4)
 
 
 def test_buffer_outside_of_its_place() -> None:

@@ -156,9 +156,12 @@ class Buffer(Resolvable):
         design(f"Buffer {self._name!r}").buffers.append(self._op)
 
     def _initial(self, kind: MemRefType) -> np.ndarray[Any, Any] | None:
+        """Equal values fill the buffer, whatever the array's shape: the real package writes them as ``dense<v>``."""
         if self._initial_value is None:
             return None
         array = np.array(self._initial_value)
+        if array.size and array.dtype == kind.dtype and array.tobytes() == array.size * array.flat[0].tobytes():
+            return np.full(kind.shape, array.flat[0], kind.dtype)
         if array.shape != kind.shape or array.dtype != kind.dtype:
             raise DesignError(
                 f"the initial value of Buffer {self._name!r} has shape {array.shape} and dtype {array.dtype}, needs {kind}"
