@@ -14,6 +14,7 @@ from npusim.frontends.iron import tensor_factory as iron
 from npusim.frontends.iron.compilable import CompilableDesign, compileconfig
 from npusim.frontends.iron.controlflow import range_
 from npusim.frontends.iron.device import NPU1, NPU2
+from npusim.frontends.iron.host_utils import TraceConfig
 from npusim.frontends.iron.jit import CallableDesign, jit
 from npusim.frontends.iron.markers import CompileTime, In, Out, RuntimeTensorError, compile_context, get_compile_arg
 from npusim.frontends.iron.objectfifo import ObjectFifo
@@ -283,6 +284,29 @@ def test_nothing_is_compiled():
         add.specialize(N=16).compile("a.xclbin", "b.bin")
     assert add.get_pdi_path() is None
     assert add.get_pdi_paths() == []
+
+
+def test_compiling_ahead_checks_the_design_and_keeps_it():
+    design = jit(add.compilable.mlir_generator)
+    paths = design.specialize(N=16).compile()
+    assert not any(path.exists() for path in paths)
+    assert "simulated" in str(paths[0])
+    assert len(design._kernel_cache) == 1
+    run_add(design, N=16)
+    assert len(design._kernel_cache) == 1
+    with pytest.raises(TypeError, match="missing a required argument: 'N'"):
+        design.compile()
+
+
+def test_a_hardware_trace_is_refused_where_it_is_read():
+    @jit
+    def traced(x: In, y: Out, *, trace_config: CompileTime[TraceConfig]):
+        return add_design(16, 1)
+
+    config = TraceConfig(trace_size=8192)
+    assert run_add(traced, trace_config=config)[0] == [1] * 16
+    with pytest.raises(UnsupportedError, match="makes no hardware trace"):
+        config.trace_to_json(config.physical_mlir_path, "t.json")
 
 
 def test_optional_and_textual_annotations():

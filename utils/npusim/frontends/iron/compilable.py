@@ -20,6 +20,8 @@ from npusim.frontends.iron.markers import Parameters, RuntimeTensor, compile_con
 from npusim.graph import Design
 from npusim.machine import Machine
 
+NO_FILES = Path("simulated, no files")
+"""Where compiled files would lie; a name under which there are none."""
 _KEPT = 64  # placed designs that one generator keeps, oldest dropped first
 
 
@@ -169,13 +171,21 @@ class CompilableDesign:
         elf_path: Path | str | None = None,
         full_elf_path: Path | str | None = None,
         pdi_path: Path | str | None = None,
-    ) -> NoReturn:
-        """Not served: raises UnsupportedError, after the checks that the design itself fails."""
+    ) -> tuple[Path, Path | None]:
+        """Trace, place and check the design, and keep it, so that calls find it made.
+
+        Gives two names where the real package gives the paths of xclbin and instructions; nothing lies there.
+        UnsupportedError if files are asked for.
+        """
         self.machine()
-        raise UnsupportedError(
-            f"CompilableDesign.compile of {self.generator_name!r}: the simulated NPU makes no xclbin; the design was "
-            "traced, placed and checked, and can be called"
-        )
+        asked = [str(p) for p in (xclbin_path, inst_path, elf_path, full_elf_path, pdi_path) if p is not None]
+        if asked:
+            raise UnsupportedError(
+                f"CompilableDesign.compile of {self.generator_name!r} into {', '.join(asked)}: the simulated NPU makes no "
+                "xclbin; the design was traced, placed and checked, and can be called"
+            )
+        name = NO_FILES / self.generator_name
+        return (name, None) if self.full_elf else (name, name)
 
     def get_artifacts(self) -> None:
         """None: there are no compiled files."""

@@ -36,6 +36,7 @@ class TraceConfig:
         self.enable_ctrl_pkts = enable_ctrl_pkts
         self.last_tensor_shape = last_tensor_shape
         self.last_tensor_dtype = last_tensor_dtype
+        self.physical_mlir_path: str | None = None  # set by a run
 
     def write_trace(self, trace: Any) -> NoReturn:
         """Not served: raises UnsupportedError."""

@@ -7,12 +7,12 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from npusim.errors import DesignWarning, UnsupportedError
-from npusim.frontends.iron.compilable import CompilableDesign, config_param_names
+from npusim.frontends.iron.compilable import NO_FILES, CompilableDesign, config_param_names
 from npusim.frontends.iron.markers import parameters_of
 from npusim.frontends.iron.tensor import NpuTensor
 from npusim.types import MemRefType
@@ -97,7 +97,10 @@ class CallableDesign:
         report = run.simulate(machine, _arrays(tensors, machine))
         for tensor in tensors:
             tensor.to("npu")
-        return self, KernelResult(report, values.get("trace_config", self.trace_config))
+        trace_config = values.get("trace_config", self.trace_config)
+        if trace_config is not None:
+            trace_config.physical_mlir_path = str(NO_FILES / compilable.generator_name)
+        return self, KernelResult(report, trace_config)
 
     def specialize(self, **overrides: Any) -> CallableDesign:
         """The same design with other configuration or CompileTime values."""
@@ -118,9 +121,9 @@ class CallableDesign:
         elf_path: Path | str | None = None,
         full_elf_path: Path | str | None = None,
         pdi_path: Path | str | None = None,
-    ) -> NoReturn:
-        """Not served: raises UnsupportedError, after the checks that the design itself fails."""
-        self.compilable.compile(xclbin_path, inst_path, elf_path, full_elf_path, pdi_path)
+    ) -> tuple[Path, Path | None]:
+        """See :meth:`CompilableDesign.compile`."""
+        return self.compilable.compile(xclbin_path, inst_path, elf_path, full_elf_path, pdi_path)
 
     def get_pdi_path(self, device_name: str | None = None) -> None:
         """None: there are no compiled files."""
@@ -131,6 +134,11 @@ class CallableDesign:
 
     def __repr__(self) -> str:
         return f"CallableDesign({self.compilable!r})"
+
+    @property
+    def _kernel_cache(self) -> dict[Any, Any]:
+        """The designs made so far; programs that time making them clear it."""
+        return self.compilable._machines
 
     def _hands_on(self, name: str) -> bool:
         return name != "trace_config" or name in self.compilable.compile_params
