@@ -1,6 +1,6 @@
 """Published measurements beside what the simulator says, outside of attention: how far to trust it.
 
-Nothing is fitted to a point. Where a constant of the device or cost tables was itself taken from the measurement, the
+No number is fitted to a point. Where a constant of the device or cost tables was itself taken from the measurement, the
 point says so: it then only shows that the constant arrives where it should.
 """
 
@@ -26,7 +26,10 @@ _ADD = "mlir-air programming_examples kernel_registry/details/EltwiseAdd_bf16.md
 _PAPER = "arXiv:2512.13282"
 _KERNELS = "scalable-analyses/xdna xdna1_kernel.rst, xdna2_kernel.rst (1.8 GHz)"
 
-_LOOP = "a turn of the kernel's loop is the sum of its latencies; only the measurement includes the driver's launch"
+_LOOP = (
+    "a turn of the kernel's loop is the sum of its latencies, since one column's figure shows that it is not pipelined; "
+    "only the measurement includes the driver's launch"
+)
 _TILES = "tile sizes are ours; DDR is as fast as copying memory was measured to be"
 _CALL = "its instructions are counted, only calling it is simulated"
 

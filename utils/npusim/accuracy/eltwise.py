@@ -1,7 +1,8 @@
 """c = a + b of bf16 vectors, on one core of each of several columns, as mlir-air's element-wise example maps it.
 
-Its core runs compiler-generated code, not a library kernel. The cycle model takes that loop as not pipelined: the
-latencies of one turn, one after the other. It was not fitted.
+Its core runs compiler-generated code, not a library kernel. The cycle model takes that loop as not pipelined, which is
+inferred from the figure of one column (a pipelined loop would be bound by the stream); its numbers are published latencies,
+one after the other, and are not fitted.
 """
 
 from __future__ import annotations
