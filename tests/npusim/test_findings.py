@@ -221,3 +221,29 @@ def test_a_drain_that_is_not_awaited(wait):
         return copy_with(seq=sequence)
 
     assert ("wait=True" in texts(build)) != wait
+
+
+def test_a_parameter_written_while_the_data_is_under_way_is_seen():
+    """The host writes it after the fill but long before the first object arrives: no barrier, and yet in time."""
+
+    def build():
+        from aie.iron import Buffer
+
+        rtp = Buffer(np.ndarray[(2,), np.dtype[np.int32]], name="rtp", use_write_rtp=True)
+
+        def add(a, b, params):
+            b[0] = a[3] + params[1]
+
+        def sequence(a, b, px, cy, params):
+            px.fill(a)
+            params[1] = 50
+            cy.drain(b, wait=True)
+
+        return copy_with([rtp], None, sequence, [rtp], body=add)
+
+    with simulated():
+        machine = place(as_design(build()))
+    out = np.zeros(N, np.int32)
+    report = Simulator(machine).run([np.arange(N, dtype=np.int32), out])
+    assert out[0] == 53
+    assert not any("before the host" in text for text in report.warnings)

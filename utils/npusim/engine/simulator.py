@@ -27,7 +27,7 @@ from npusim.engine.plan import plan
 from npusim.engine.state import Ddr, LockState, Memory
 from npusim.engine.stream import Stream
 from npusim.engine.transfer import Transfer
-from npusim.engine.users import Users
+from npusim.engine.users import Users, common_buffers
 from npusim.errors import DesignError, NpuError, UnsupportedError
 from npusim.ir import walk
 from npusim.kernels import KernelModel
@@ -111,6 +111,7 @@ class Simulator:
             cascades=self.cascades,
             scratchpad=self.scratchpad,
             touched=Touched.of(self.machine),
+            common=common_buffers(self.machine),
             trace=self.trace,
             data=self.data,
         )

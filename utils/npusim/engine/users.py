@@ -1,12 +1,12 @@
-"""Who takes and gives each lock, which decides whether it can be a queue of tokens."""
+"""Who uses what: which locks can be queues of tokens, and which buffers are looked at in the order of time."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable
 
-from npusim.ir import Op, walk
-from npusim.machine import CoreProgram, LockUse, Machine, MachineLock
+from npusim.ir import Op, base_of, walk
+from npusim.machine import CoreProgram, LockUse, Machine, MachineLock, MemBuffer
 
 _RELEASE = 1
 _EXACT = 0
@@ -58,3 +58,22 @@ class Users:
 def _set_by_host(machine: Machine) -> list[MachineLock]:
     sequence = walk(machine.sequence) if machine.sequence is not None else ()
     return [machine.sequence_locks[op.operands[0]] for op in sequence if op.name == "aiex.set_lock"]
+
+
+def common_buffers(machine: Machine) -> set[MemBuffer]:
+    """Buffers that one party writes and another uses (cores, and the host for run-time parameters): what a core sees in them
+    depends on the time, unless a lock or a fifo orders the two."""
+    users: dict[MemBuffer, set[Hashable]] = defaultdict(set)
+    written: set[MemBuffer] = set()
+    for buffer in machine.sequence_buffers.values():
+        users[buffer].add("host")
+        written.add(buffer)
+    for core in machine.cores:
+        for op in walk(core.body):
+            for i, value in enumerate(op.operands):
+                used = core.buffers.get(base_of(value))
+                if used is not None and op.name in ("memref.load", "memref.store", "func.call"):
+                    users[used].add(core)
+                    if op.name == "func.call" or (op.name == "memref.store" and i == 1):
+                        written.add(used)
+    return {buffer for buffer in written if len(users[buffer]) > 1}

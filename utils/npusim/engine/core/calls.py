@@ -22,6 +22,8 @@ def call(w: Writer, op: Op, depth: int) -> None:
         _call_cascade(w, op, depth, arguments, ticks)
         return
     w.settle(depth)
+    for value in op.operands:
+        w.in_turn(depth, value)
     if w.around.data:
         w.line(depth, f"{w.bind('F', model.compute)}({', '.join(arguments)})")
     if not ticks.isdigit():

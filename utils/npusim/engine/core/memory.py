@@ -16,6 +16,7 @@ _DYNAMIC = -(2**62)  # MLIR marks an entry that is an operand with the smallest 
 def load(w: Writer, op: Op, depth: int) -> None:
     """One element of a memref."""
     if w.evaluates(op):
+        w.in_turn(depth, op.operands[0])
         where = _element(w, op.operands[0], op.operands[1:], depth)
         w.line(depth, f"{w.new(op.result)} = {where}")
         buffer = w.core.buffers.get(base_of(op.operands[0]))
@@ -28,6 +29,7 @@ def load(w: Writer, op: Op, depth: int) -> None:
 def store(w: Writer, op: Op, depth: int) -> None:
     """Set one element of a memref."""
     if w.evaluates(op):
+        w.in_turn(depth, op.operands[1])
         where = _element(w, op.operands[1], op.operands[2:], depth)
         w.line(depth, f"{where} = {w.name(op.operands[0])}")
     w.charge("store")

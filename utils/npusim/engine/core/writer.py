@@ -14,7 +14,7 @@ from npusim.engine.control import Needed, Touched
 from npusim.engine.loop import Key, Loop
 from npusim.engine.state import LockState, Memory
 from npusim.errors import UnsupportedError
-from npusim.ir import UNKNOWN, Block, Loc, Op, Value
+from npusim.ir import UNKNOWN, Block, Loc, Op, Value, base_of
 from npusim.kernels import KernelModel
 from npusim.machine import CoreProgram, FifoPort, Machine, MachineLock, MemBuffer
 from npusim.report import CoreUse
@@ -117,6 +117,7 @@ class Surroundings:
     cascades: CascadePorts
     scratchpad: dict[str, Any]
     touched: Touched
+    common: set[MemBuffer]  # looked at in the order of time
     trace: list[Any] | None
     data: bool
 
@@ -279,6 +280,12 @@ class Writer:
         if self.cost:
             self.line(depth, f"t += {self.cost}")
             self.cost = 0
+
+    def in_turn(self, depth: int, memref: Value) -> None:
+        """Before a buffer that others use, too: wait until everything earlier has happened."""
+        if self.core.buffers.get(base_of(memref)) in self.around.common:
+            self.settle(depth)
+            self.line(depth, "ME.clock = t; yield (t, KEY)")
 
     def turn(self, depth: int) -> None:
         """At the end of an endless loop's turn: do not run ahead without end."""
