@@ -305,6 +305,27 @@ def test_other_errors_in_a_learners_design_keep_their_traceback(scale: Any) -> N
         check.design(broken, [X], X)
 
 
+@pytest.mark.parametrize(
+    ("args", "words"), [([X], ["DesignError", "Hint: two arrays"]), ([X, 0 * X], ["TypeError", "in core, line", r"a \+ b"])]
+)
+def test_foreseen_errors_have_a_hint(scale: Any, args: list[Any], words: list[str]) -> None:
+    known = [("takes 2 arguments", "two arrays"), ("unsupported operand", "one element at a time")]
+    design = scale if len(args) == 1 else npulab.load(DESIGNS / "whole.py").build
+    with fails("the design does not run", *words):
+        check.design(design, args, X, errors=known)
+
+
+def test_loops_and_library_kernels_are_part_of_the_structure(scale: Any) -> None:
+    machine = npulab.machine(npulab.load(DESIGNS / "jitted.py"), n=64)
+    check.structure(machine, loops=1)
+    with fails("loops in the cores' programs: 1, wanted 2"):
+        check.structure(machine, loops=2)
+    machine.kernels = dict.fromkeys(["0123abcd_bf16_relu", "my_relu"])  # type: ignore[arg-type]
+    check.structure(machine, kernels=["bf16_relu", "my_relu"])
+    with fails("does not declare relu"):
+        check.structure(machine, kernels=["relu"])
+
+
 # ---- how a failure looks
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from npulab.check.failure import fail, filled, ok
 from npulab.check.values import Mistakes, pairs
 from npulab.record import LEVEL_NAMES, Run
-from npusim.machine import Coord, Machine
+from npusim.ir import walk
+from npusim.machine import Coord, CoreProgram, Machine
 from npusim.report import Level, Report
 
 Limit = float | tuple[float, float]
@@ -50,6 +52,16 @@ def memory_used(machine: Machine) -> tuple[int, Coord | None]:
     return used[tile], tile
 
 
+def _loops(core: CoreProgram) -> int:
+    """The loops that a worker's function makes (a Python ``range`` makes none); a worker's own endless one does not count."""
+    return sum(op.name == "scf.for" for op in walk(core.body)) - 1
+
+
+def _declares(machine: Machine, kernel: str) -> bool:
+    """Whether a kernel is declared; those of ``iron.kernels`` may have eight hexadecimal digits in front of their name."""
+    return any(re.fullmatch(rf"([0-9a-f]{{8}}_)?{re.escape(kernel)}", name) for name in machine.kernels)
+
+
 _COUNTS: dict[str, tuple[str, Callable[[Machine], int]]] = {
     "tiles": ("compute tiles with a worker", lambda m: len(m.cores)),
     "memtiles": ("MemTiles in use", lambda m: len({c.tile for c in m.channels if m.device.kind(c.tile.row) == "mem"})),
@@ -62,6 +74,7 @@ _COUNTS: dict[str, tuple[str, Callable[[Machine], int]]] = {
     "shim_channels": ("shim DMA channels", lambda m: sum(m.device.kind(c.tile.row) == "shim" for c in m.channels)),
     "memtile_channels": ("MemTile DMA channels", lambda m: sum(m.device.kind(c.tile.row) == "mem" for c in m.channels)),
     "streams": ("streams", lambda m: len(m.routes)),
+    "loops": ("loops in the cores' programs", lambda m: sum(_loops(core) for core in m.cores)),
     "cascades": ("cascade links", lambda m: len(m.cascades)),
 }
 
@@ -78,7 +91,7 @@ def structure(
     """How a design is built: pass a Machine, a Report or a simulated Run.
 
     ``counts`` are exact: ``tiles``, ``memtiles``, ``columns``, ``fifos``, ``dma_channels`` (on compute tiles),
-    ``shim_channels``, ``memtile_channels``, ``streams``, ``cascades``. ``depth`` gives a fifo's buffers on the tile that
+    ``shim_channels``, ``memtile_channels``, ``streams``, ``loops`` (made with range_), ``cascades``. ``depth`` gives a fifo's buffers on the tile that
     holds most of them; ``kernels`` must all be declared. A mistake's predicate gets (machine, counts).
 
     Raises:
@@ -106,7 +119,7 @@ def structure(
                 hint=known,
             )
         done.append(f"{fifo} {want} deep")
-    missing = [kernel for kernel in kernels or () if kernel not in machine.kernels]
+    missing = [kernel for kernel in kernels or () if not _declares(machine, kernel)]
     if missing:
         fail(
             f"the design does not declare {', '.join(missing)}",
