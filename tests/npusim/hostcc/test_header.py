@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +13,10 @@ from designs.kernels.arithmetic import exp2_hardware, reciprocal
 from tests.designs.hostcheck import ARCHES, adversarial, compiled, needs_compiler, same_bits
 
 SOURCE = Path(__file__).with_name("vectors.cc")
-NAMES = """float_to_bf16 float_to_bf16_by_default shift_down scalar_bf16 add_bf16 sub_bf16 max_bf16 min_bf16 mul_bf16 negmul_bf16
+NAMES = re.findall(r"\w+", """float_to_bf16 float_to_bf16_by_default shift_down scalar_bf16 add_bf16 sub_bf16 max_bf16 min_bf16 mul_bf16 negmul_bf16
 neg_bf16 abs_bf16 select_bf16 add_float mul_float add_int16 sub_uint8 saturating_add_int8 xor_int32 max_int32 abs_int32
 logical_int32 arithmetic_int32 mac_msc_bf16 mul_int16 mul_int16_wraps compared reduce_bf16 reduce_float reduce_int32 reshaped
-parts widths copy_with_iterators copy_unaligned functions powers scalar_arithmetic""".split()
+parts widths copy_with_iterators copy_unaligned functions powers scalar_arithmetic""")
 MODES = {0: "floor", 1: "ceil", 2: "zero", 3: "away", 8: "-inf", 9: "+inf", 10: "to zero", 11: "from zero", 12: "even", 13: "odd"}
 RNG = np.random.default_rng(5)
 F32 = np.float32

@@ -84,7 +84,7 @@ def test_lines(kernels):
 @pytest.mark.parametrize("wrong", [lambda t: np.tile(t, 2), lambda t: np.repeat(t, 2)], ids=["one after the other", "each twice"])
 def test_a_wrong_layout_is_refused(kernels, table, wrong):
     x, out = np.full(32, 77, np.int16), np.zeros(32, bfloat16)
-    with pytest.raises(DesignError, match="a lookup table's four copies differ.*the layout is wrong"):
+    with pytest.raises(DesignError, match=r"a lookup table's four copies differ.*the layout is wrong"):
         kernels.looked_up(x, wrong(table), twice(table), out, np.int32(0), np.int32(0))
 
 

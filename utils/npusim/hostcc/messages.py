@@ -13,7 +13,10 @@ from npusim.hostcc.source import Source
 
 _DIAGNOSTIC = re.compile(r"^(?P<file>[^\s:][^:]*):(?P<line>\d+):(?:(?P<column>\d+):)? (?P<kind>fatal error|error|note|warning): (?P<text>.*)$")
 _VIA = re.compile(r"^(?P<file>[^\s:][^:]*):(?P<line>\d+):(?:\d+:)?\s+(?:required from|in .*required|recursively required)")
-_UNSERVED = re.compile(r"['‘](\w+)['’] is not a member of ['‘]aie['’]|no (?:member|type|template) named ['‘](\w+)['’] in namespace ['‘]aie['’]")
+_UNSERVED = re.compile(
+    r"'(?P<a>\w+)' is not a member of 'aie'|'(?P<b>\w+)' in namespace 'aie' does not name|"
+    r"no (?:member|type|template) named '(?P<c>\w+)' in namespace 'aie'"
+)
 _STATIC = re.compile(r"^static assertion failed(?: due to requirement .*?)?: ")
 
 
@@ -66,7 +69,7 @@ def explain(source: Source, said: str) -> NpuError:
     errors = list(_errors(said))
     missing = next((m for e in errors if (m := _UNSERVED.search(e.text))), None)
     if missing:
-        name = missing[1] or missing[2]
+        name = next(filter(None, missing.groups()))
         return UnsupportedError(
             f"kernel {kernel!r}: aie::{name} is not in the host's aie_api header (the real one may have it)\n{_text(errors)}"
         )
@@ -78,7 +81,7 @@ def explain(source: Source, said: str) -> NpuError:
 
 def _names(error: _Message, name: str) -> bool:
     """Whether the error is that the table of kernels in the generated unit cannot find a function."""
-    return Path(error.file).name == "unit.cc" and re.search(rf"['‘](?:::)?{re.escape(name)}['’]", error.text) is not None
+    return Path(error.file).name == "unit.cc" and re.search(rf"'(?:::)?{re.escape(name)}'", error.text) is not None
 
 
 def _text(errors: list[_Message]) -> str:

@@ -84,10 +84,11 @@ def _check_one(who: str, kind: MemRefType | str, argument: Argument) -> None:
         return  # void *, or a struct laid over the array
     if not array and {sort, argument.sort} <= {"i", "u"} and (max(size, argument.size) <= 4 or kind == "index"):
         return  # a register of 32 bits, whatever the width; an index is one, too
-    if argument.size != size or (not array and argument.sort in "fb" and argument.sort != sort):
-        raise DesignError(
-            f"{who}: the design declares {kind}, whose elements have {size} bytes, the C++ function takes {argument.text}"
-        )
+    if not array and argument.sort != sort and {argument.sort, sort} & {"f", "b"}:
+        raise DesignError(f"{who}: the design declares {kind}, the C++ function takes {argument.text}")
+    if argument.size != size:
+        what = f"{kind}, whose elements have {size} bytes" if array else f"{kind}"
+        raise DesignError(f"{who}: the design declares {what}, the C++ function takes {argument.text}")
     if argument.sort != sort and {argument.sort, sort} != {"i", "u"}:
         warnings.warn(
             f"{who}: the design declares {kind}, the C++ function takes {argument.text}: the same bits are read as "

@@ -30,7 +30,7 @@ template <typename T, unsigned N> aie::vector<T, N> splat(T value) {
   return out;
 }
 
-// A scalar operand as the vector it stands for. (Sources like `2.0f` are rounded to a bfloat16 vector's type.)
+// A scalar operand as the vector it stands for.
 template <typename V, typename E> auto as_vector(const E &e) {
   if constexpr (aie::Vector<E>)
     return e;
@@ -43,7 +43,9 @@ template <typename A, typename B>
 concept Operands = (aie::Vector<A> && aie::Vector<B> && std::is_same_v<A, B>) ||
                    (aie::Vector<A> && (std::is_arithmetic_v<B> || is_bf16<B>)) ||
                    (aie::Vector<B> && (std::is_arithmetic_v<A> || is_bf16<A>));
-// Operands of a product: integer types may differ, lanes may not.
+// Operands of a product: integer types may differ, lanes may not. A scalar has the type of the floats it multiplies.
+template <typename V, typename E>
+constexpr bool fits = aie::Vector<E> || !is_float<typename V::value_type> || std::is_same_v<E, typename V::value_type>;
 template <typename A, typename B> constexpr bool same_lanes() {
   if constexpr (aie::Vector<A> && aie::Vector<B>)
     return A::size() == B::size();
@@ -53,6 +55,7 @@ template <typename A, typename B> constexpr bool same_lanes() {
 
 template <typename Tag, bool negate, typename A, typename B> auto multiply(const A &a, const B &b) {
   using V = the_vector<A, B>;
+  static_assert(fits<V, A> && fits<V, B>, "a scalar in a product has the type of the vector's elements: write bfloat16(x) or x.0f");
   const auto x = as_vector<V>(a);
   const auto y = as_vector<V>(b);
   using TA = typename std::remove_const_t<decltype(x)>::value_type;
@@ -71,6 +74,7 @@ template <typename Tag, bool negate, typename A, typename B> auto multiply(const
 
 template <bool negate, typename Acc, typename A, typename B> Acc multiply_onto(const Acc &acc, const A &a, const B &b) {
   using V = the_vector<A, B>;
+  static_assert(fits<V, A> && fits<V, B>, "a scalar in a product has the type of the vector's elements: write bfloat16(x) or x.0f");
   const auto x = as_vector<V>(a);
   const auto y = as_vector<V>(b);
   using TA = typename std::remove_const_t<decltype(x)>::value_type;
