@@ -161,7 +161,7 @@ void run_once(const Kernel &chosen) {
   }
   kernel = chosen.name;
   counters = {};
-  issued_at_last_turn = 0;
+  issued_at_turn = no_turn;
   rounding = saturation = 0; // as after the core's reset: a kernel must not rely on what another one has set
   cascade_available = control->cascade_available;
   cascade_room = cascade_bytes;
@@ -172,6 +172,7 @@ void run_once(const Kernel &chosen) {
   chosen.call(slots);
   timer.it_value = {};
   setitimer(ITIMER_REAL, &timer, nullptr);
+  end_of_turn();
   control->counters = counters;
   control->cascade_sent = counters.cascade_out;
   check_canaries();

@@ -12,12 +12,13 @@
 
 namespace npusim_host {
 
-// Issues of the core's slots. `issued` is their sum; a loop turn that adds nothing to it is a turn of scalar code.
+// Issues of the core's slots. `issued` is their sum; a turn of a loop that adds nothing to it is a turn of scalar code.
 struct Counters {
   std::uint64_t loads, stores, vector, moves, turns, issued, cascade_in, cascade_out;
 };
 inline Counters counters{};
-inline std::uint64_t issued_at_last_turn = 0;
+constexpr std::uint64_t no_turn = ~std::uint64_t(0);
+inline std::uint64_t issued_at_turn = no_turn; // when the current turn began
 
 constexpr unsigned issues(unsigned amount, unsigned per_issue) { return (amount + per_issue - 1) / per_issue; }
 constexpr void count(std::uint64_t Counters::*slot, unsigned n) {
@@ -28,11 +29,14 @@ constexpr void count(std::uint64_t Counters::*slot, unsigned n) {
 constexpr void vector_issues(unsigned n) { count(&Counters::vector, n); }
 constexpr void move_issues(unsigned n) { count(&Counters::moves, n); }
 
-// One turn of a loop of the kernel's source (see loops_begin.hpp).
+// The current turn of a loop of the kernel's source is over (see loops_begin.hpp); the next one begins.
+inline void end_of_turn() {
+  if (counters.issued == issued_at_turn) ++counters.turns;
+}
 constexpr void turn() {
   if (std::is_constant_evaluated()) return;
-  if (counters.issued == issued_at_last_turn) ++counters.turns;
-  issued_at_last_turn = counters.issued;
+  end_of_turn();
+  issued_at_turn = counters.issued;
 }
 
 // The core's modes. The numbers are those of the core's control registers; floor and none are its reset values.
