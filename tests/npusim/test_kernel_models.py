@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -98,6 +100,17 @@ def test_reductions():
     assert out[0] == -(2**31)
     run("compute_max", np.array([3], np.int32), np.array([4], np.int32), out)
     assert out[0] == 4
+
+
+@pytest.mark.parametrize("name", ["exp_bf16_1024", "silu_bf16", "gelu_bf16"])
+def test_infinities_and_nans_are_computed_in_silence(name):
+    every = np.arange(2**16, dtype=np.uint16).view(bfloat16)
+    out = np.zeros_like(every)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run(name, every, out)
+    nans = (every.view(np.uint16) & 0x7FFF) > 0x7F80
+    assert (out.view(np.uint16)[nans] & 0x7FFF > 0x7F80).all()
 
 
 def test_activations_are_close_to_their_formulas():
