@@ -128,6 +128,14 @@ def test_a_short_walk_with_all_dimensions_used_steps_the_outermost_on():
     assert got.tolist() == brute_force(0, ((3, 16), (2, 8), (3, 1)))
 
 
+@pytest.mark.parametrize("dims", [((1, 2), (1, 1)), ((8, 1), (1, 8), (1, 1)), ((3, 4), (1, 1))])
+def test_an_inner_size_below_a_word_never_ends(dims):
+    flat = np.arange(16, dtype=np.int16)
+    assert walk.gather(flat, 2, 8, dims).tolist() == list(range(2, 10))
+    walk.scatter(flat, 4, 4, dims, np.zeros(4, np.int16))
+    assert np.flatnonzero(flat == 0).tolist() == [0, 4, 5, 6, 7]
+
+
 def test_a_short_walk_of_wide_elements_is_refused():
     with pytest.raises(UnsupportedError, match="8 bytes"):
         walk.gather(np.arange(64, dtype=np.int64), 0, 12, ((2, 8), (3, 1)))

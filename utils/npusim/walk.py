@@ -99,6 +99,8 @@ def covering(dims: Dims, length: int, itemsize: int, dimensions: int) -> Dims:
     ``itemsize`` in bytes; ``dimensions`` is how many the DMA has. UnsupportedError for elements wider than a word that
     would step by a part of one.
     """
+    if endless(dims, itemsize):
+        return ((length, 1),)
     covered = math.prod(size for size, _ in dims)
     if not dims or covered >= length:
         return dims
@@ -108,6 +110,13 @@ def covering(dims: Dims, length: int, itemsize: int, dimensions: int) -> Dims:
     if WORD % itemsize:
         raise UnsupportedError(f"a transform of {covered} elements of {itemsize} bytes for an object of {length}")
     return ((passes, WORD // itemsize), *dims)
+
+
+def endless(dims: Dims, itemsize: int) -> bool:
+    """Whether the inner dimension never ends: a size below a word becomes 0 in the descriptor (mlir-aie's AIERT.cpp), as in
+    one without dims, so the DMA reads on and steps no other dimension. Descriptors that mean something else are refused
+    when they are placed."""
+    return bool(dims) and dims[-1][0] * itemsize < WORD
 
 
 def merged(dims: Dims) -> Dims:

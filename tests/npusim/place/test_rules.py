@@ -238,3 +238,12 @@ def test_a_transform_that_changes_nothing_may_have_parts_of_a_word() -> None:
     place(forward(into=half, type=half, to_stream=((8, 8), (8, 1), (1, 8), (1, 1)))())
     with pytest.raises(DesignError, match="no multiple of 4 bytes"):
         place(forward(into=half, type=half, to_stream=((4, 16), (8, 1), (1, 1)))())
+    with pytest.raises(DesignError, match="6 bytes, which is no multiple of 4 bytes"):
+        place(forward(into=memref(48, "i16"), type=memref(48, "i16"), to_stream=((16, 3), (3, 1)))())
+
+
+def test_a_transform_below_a_word_reads_the_whole_object() -> None:
+    """One i16 of an object of two: the field holds no size, so nothing is left out and nothing to be warned of."""
+    pair = memref(2, "i16")
+    placed = place(forward(into=pair, type=pair, to_stream=((1, 2), (1, 1)))())
+    assert not placed.warnings

@@ -124,7 +124,7 @@ class _Check:
                 hint="keep the inner dimension contiguous; swap single small elements in the kernel instead.",
             )
         for level, (_, stride) in enumerate(outer):
-            if stride * self.width % 4 and not self._contiguous():
+            if stride * self.width % 4 and not self._reads_on():
                 self.refuse(
                     f"a stride of the layout transform of {self.what} is {stride} elements = {stride * self.width} bytes, "
                     "which is no multiple of 4 bytes.",
@@ -141,7 +141,7 @@ class _Check:
 
     def sizes(self) -> None:
         dims = self.descriptor.dims
-        if dims[-1][0] * self.width % 4 and not self._contiguous():
+        if dims[-1][0] * self.width % 4 and not self._reads_on():
             self.refuse(
                 f"the inner size of the layout transform of {self.what} is {dims[-1][0]} elements = "
                 f"{dims[-1][0] * self.width} bytes, which is no multiple of 4 bytes.",
@@ -162,11 +162,11 @@ class _Check:
                     capacity=True,
                 )
 
-    def _contiguous(self) -> bool:
-        """Whether it changes nothing: then parts of a word do no harm. mlir-aie's cascade example, which is tested on
-        XDNA 1, has such a transform of i16 (its inner size, below a word, becomes 0: the DMA reads on)."""
-        merged = walk.merged(self.descriptor.dims)
-        return len(merged) == 0 or (len(merged) == 1 and merged[0] == (self.descriptor.length, 1))
+    def _reads_on(self) -> bool:
+        """Whether parts of a word do no harm: an inner size below a word becomes 0, which makes the DMA read on, and that
+        is what the transform wants. mlir-aie's cascade example, which is tested on XDNA 1, has such a one."""
+        dims, length = self.descriptor.dims, self.descriptor.length
+        return walk.endless(dims, self.width) and walk.merged(dims) in ((), ((length, 1),))
 
     def _padded(self) -> bool:
         return bool(self.descriptor.pad)
@@ -202,7 +202,8 @@ def _warn_about_length(
     pads = descriptor.pad or ((0, 0),) * len(descriptor.dims)
     covered = math.prod(n + a + b for (n, _), (a, b) in zip(descriptor.dims, pads)) if descriptor.dims else covered
     key = (channel.fifo, channel.direction == "MM2S")
-    if not descriptor.dims or covered == descriptor.length or key in warned:
+    linear = walk.endless(descriptor.dims, descriptor.buffer.type.dtype.itemsize)
+    if not descriptor.dims or covered == descriptor.length or linear or key in warned:
         return
     warned.add(key)
     side = "dims_to_stream" if channel.direction == "MM2S" else "dims_from_stream"
