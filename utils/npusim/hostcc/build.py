@@ -4,11 +4,12 @@ The unit that is compiled includes the source between loops_begin.hpp and loops_
 kernels. The cache lies in ``$XDG_CACHE_HOME/npusim/hostcc`` (``~/.cache`` by default). An entry's key covers the source's
 text and path, its options, the device, every header of ours, worker.cc and the compiler's version; the files that it
 includes are listed with their digests in the entry and compared when it is used. Entries are written aside and renamed, so
-that several processes may share the cache.
+that several processes may share the cache. What was not used for a month is removed when something new is compiled.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -16,6 +17,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import time
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -26,6 +28,9 @@ from npusim.hostcc.compiler import INCLUDE, WORKER, Arch, Compiler, need
 from npusim.hostcc.messages import explain
 from npusim.hostcc.signature import Function
 from npusim.hostcc.source import Source
+
+UNUSED = 30 * 24 * 3600.0
+"""Seconds after which an unused entry goes."""
 
 
 @dataclass(frozen=True)
@@ -95,10 +100,22 @@ def _cached(manifest: Path, source: Source) -> Program | None:
     path = manifest.with_name(entry["program"])
     if not current or not path.exists():
         return None
+    for used in (manifest, path):
+        os.utime(used)
     return Program(path, source.title, tuple(map(Function.parse, entry["functions"])), entry["cascade"])
 
 
+def _prune(directory: Path) -> None:
+    """Remove what was not used for UNUSED seconds."""
+    oldest = time.time() - UNUSED
+    for path in directory.iterdir():
+        with contextlib.suppress(OSError):
+            if path.is_file() and path.stat().st_mtime < oldest:
+                path.unlink()
+
+
 def _compile(source: Source, compiler: Compiler, manifest: Path) -> Program:
+    _prune(manifest.parent)
     with tempfile.TemporaryDirectory(dir=manifest.parent, prefix="build-") as made:
         room = Path(made)
         program = room / "program"
