@@ -6,8 +6,8 @@ from npulab.draw.contents import TileContents
 from npusim.machine import Coord
 
 LANE = 4.5
-TARGET = 888.0  # px, a little more than the width of a page's text
-SMALL = 56.0  # px, width of a column without a tile in use
+TARGET = 800.0  # px, the width of a page's text on a large screen
+SMALL = 46.0  # px, width of a column without a tile in use
 
 
 class Plan:

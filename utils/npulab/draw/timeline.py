@@ -29,7 +29,7 @@ KINDS: dict[str, tuple[str, str]] = {
 
 KERNEL_HUES = ("blue", "gold", "orange")
 
-LEFT, PLOT, RIGHT = 166.0, 640.0, 50.0
+LEFT, PLOT, RIGHT = 164.0, 560.0, 46.0
 BIN = 2.0  # px, width of a strip chart's columns
 HINTS = 1500  # with more events in the window, none tells more under the mouse: it would double the picture's size
 STEPS = 16  # heights that a column of a strip chart can have
