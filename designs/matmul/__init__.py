@@ -1,0 +1,1 @@
+"""Matrix product on one compute tile, a square of them, or the whole array; see design.py."""
