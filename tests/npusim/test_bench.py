@@ -20,3 +20,9 @@ def test_npusim_is_several_times_as_fast(monkeypatch):
     assert figures["timing_ratio"] > 4  # ten and more on an idle machine
     assert figures["full_rate"] > 60_000
     assert figures["timing_rate"] > 200_000
+
+
+def test_a_matrix_product_takes_less_than_a_second():
+    (seconds, error), (again, _) = bench.matmul(), bench.matmul()
+    assert min(seconds, again) < 1
+    assert 0 < error < 0.02  # sums are rounded to bf16 eight times

@@ -7,6 +7,7 @@ a design as readers write them. SimPy runs the same pipelines, one process a cor
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -163,6 +164,25 @@ def measure(repeat: int = 3) -> dict[str, float]:
     }
 
 
+def matmul() -> tuple[float, float]:
+    """(wall seconds, largest error relative to the largest element) of a 512 x 512 x 512 bf16 product with data and trace on
+    npu1's 4 x 4 compute tiles; making and placing the design not counted."""
+    from ml_dtypes import bfloat16
+
+    from npusim.accuracy.gemm import Shape, gemm
+    from npusim.accuracy.running import built
+    from npusim.run import simulate
+
+    machine = place(built(partial(gemm, shape=Shape(512, 512, 512, 64, 64, 64)), NPU1))
+    a, b = np.random.default_rng(0).standard_normal((2, 512, 512)).astype(bfloat16)
+    c = np.zeros(512 * 512, bfloat16)
+    begun = time.perf_counter()
+    simulate(machine, [a.reshape(-1), b.reshape(-1), c])
+    seconds = time.perf_counter() - begun
+    want = a.astype(np.float32) @ b.astype(np.float32)
+    return seconds, float(np.abs(c.astype(np.float32).reshape(want.shape) - want).max() / np.abs(want).max())
+
+
 def main() -> None:
     """Print the figures."""
     figures = measure()
@@ -171,3 +191,4 @@ def main() -> None:
     print(f"timing only:         {figures['timing_rate']:>12,.0f} process resumptions/s")
     print(f"SimPy, the same pipelines without data: {figures['simpy_seconds']:.2f} s")
     print(f"npusim is {figures['timing_ratio']:.1f} times as fast, with data and trace {figures['full_ratio']:.1f} times")
+    print(f"512 x 512 x 512 bf16 matrix product on 16 cores, with data and trace: {matmul()[0]:.2f} s")
