@@ -77,7 +77,7 @@ def test_a_drain_of_more_than_is_produced_is_a_deadlock_that_names_everyone():
     with pytest.raises(DeadlockError) as caught:
         Simulator(machine, kernels={"scale": scale_model()}).run([np.zeros(256, np.int32), np.zeros(320, np.int32)])
     text = str(caught.value)
-    for words in ("drain of fifo 'y'", "1024 of 1280 bytes", "acquire 1 of fifo 'x' as consumer", "design.py:", "hint"):
+    for words in ("drain of fifo 'y'", "1,024 of 1,280 bytes", "fifo 'x' (acquire(1) as consumer", "design.py:", "Hint"):
         assert words in text
 
 
@@ -292,7 +292,7 @@ def test_a_get_of_more_than_is_put_is_a_deadlock_that_says_so():
         cascade.get((4 * b.size,), b.dtype)
 
     models = cascade_models(256) | {"get": KernelModel(get, lambda *a, device: 20, uses_cascade=True)}
-    with pytest.raises(DeadlockError, match=r"worker 'low' of tile \(0,2\) waits for its cascade input"):
+    with pytest.raises(DeadlockError, match=r"worker 'low' on compute tile \(0,2\) waits at design.py:\d+ for bytes on its cascade input"):
         Simulator(cascade_machine(), kernels=models).run([np.zeros(192, np.int32) for _ in range(3)])
 
 

@@ -21,7 +21,7 @@ from npusim.kernels import KernelModel
 from npusim.machine import CascadeLink, Coord
 
 if TYPE_CHECKING:
-    from npusim.engine.core.writer import CoreRun
+    from npusim.engine.core.running import CoreRun
 
 WORD = 64  # bytes; 512 bit, see devices.cascade_bytes
 DEPTH = 2 * WORD  # AM020: the FIFO is two deep

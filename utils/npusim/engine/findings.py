@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npusim.engine.core.writer import CoreRun
+from npusim.engine.core.running import CoreRun
 from npusim.machine import MemBuffer
 
 if TYPE_CHECKING:

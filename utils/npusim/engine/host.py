@@ -31,7 +31,7 @@ class Host:
     """One run of a list of actions. With ``periodicity`` it may leave out rounds that repeat exactly (timing only)."""
 
     def __init__(self, simulator: Simulator, actions: list[Action], periodicity: Periodicity | None = None) -> None:
-        self._sim, self._actions, self._periodicity = simulator, actions, periodicity
+        self._sim, self.actions, self.periodicity = simulator, actions, periodicity
         self.at = 0  # the next action
         self.now = simulator.loop.now  # its own tick
         self.tasks: dict[int, Task] = {}  # started, by the place of the action
@@ -41,7 +41,7 @@ class Host:
 
     def process(self) -> Process:
         """The whole sequence; the run ends with it."""
-        actions = self._actions
+        actions = self.actions
         while self.at < len(actions):
             action = actions[self.at]
             if isinstance(action, Start):
@@ -55,8 +55,8 @@ class Host:
                 yield self._spend(self._sim.clock.costs.register_write)
                 self._set_lock(action)
             self.at += 1
-            if self._periodicity is not None and isinstance(action, Await):
-                self.at = self._periodicity.skip(self.at)
+            if self.periodicity is not None and isinstance(action, Await):
+                self.at = self.periodicity.skip(self.at)
         yield (self.now, KEY)
         self._sim.loop.stopped = True
 
@@ -96,8 +96,8 @@ class Host:
     def _task(self, action: Await) -> Task:
         """The task that is awaited: of a round that was left out, its like in the round that was run."""
         since = action.since
-        if self._periodicity is not None:
-            since = self._periodicity.really(since)
+        if self.periodicity is not None:
+            since = self.periodicity.really(since)
         return self.tasks.get(since, action.task)
 
     def _write(self, action: Write) -> None:

@@ -8,7 +8,8 @@ operation. ``CoreRun.source`` is the generated text.
 from __future__ import annotations
 
 from npusim.engine.core import calls, control, memory, scalars, sync  # noqa: F401  (each serves its operations)
-from npusim.engine.core.writer import CoreRun, Site, Surroundings, Writer
+from npusim.engine.core.running import CoreRun, Site
+from npusim.engine.core.writer import Surroundings, Writer
 from npusim.engine.loop import Process
 from npusim.machine import CoreProgram
 
@@ -21,4 +22,5 @@ def compile_core(program: CoreProgram, around: Surroundings) -> tuple[Process, C
     source = writer.program()
     code = compile(source, writer.run.filename, "exec")
     exec(code, writer.env)
-    return writer.env["core"](), writer.run
+    writer.run.process = writer.env["core"]()
+    return writer.run.process, writer.run

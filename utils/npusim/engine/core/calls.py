@@ -20,6 +20,7 @@ def call(w: Writer, op: Op, depth: int) -> None:
     ticks = _ticks(w, op, arguments)
     if model.uses_cascade:
         _call_cascade(w, op, depth, arguments, ticks)
+        w.done(depth, "called", None, callee)
         return
     w.settle(depth)
     for value in op.operands:
@@ -30,6 +31,7 @@ def call(w: Writer, op: Op, depth: int) -> None:
         w.line(depth, f"k = {ticks}")
         ticks = "k"
     w.interval(depth, callee, "kernel", ticks)
+    w.done(depth, "called", None, callee)
 
 
 def _call_cascade(w: Writer, op: Op, depth: int, arguments: list[str], ticks: str) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from npusim.engine.core.writer import Site, Writer, serves
+from npusim.engine.core.running import Site
+from npusim.engine.core.writer import Writer, serves
 from npusim.engine.state import LockState
 from npusim.errors import DesignError
 from npusim.ir import Op
@@ -28,12 +29,15 @@ def acquire(w: Writer, op: Op, depth: int) -> None:
     size = int(op.attrs["size"])
     w.windows[op.result] = (i, port)
     w.settle(depth)
+    step = w.step("acquired", size, port.fifo)
     w.line(depth, f"if h{i} < {size}:")
     if port.acquire_lock is not None:
         count = "1" if size * port.factor == 1 else f"({size} - h{i}) * {port.factor}"
         _take(w, depth + 1, port.acquire_lock, count, Site(op.loc, port.acquire_lock, port, size))
         w.line(depth + 1, f"t += {w.ticks(w.around.clock.costs.lock_acquire.value)}")
     w.line(depth + 1, f"h{i} = {size}")
+    w.line(depth, f"elif s{i} == {step}: ME.again.add({step})")
+    w.line(depth, f"z = s{i} = {step}")
 
 
 @serves("aie.objectfifo.release")
@@ -44,7 +48,7 @@ def release(w: Writer, op: Op, depth: int) -> None:
     w.settle(depth)
     refusal = f"release({size}) of fifo {port.fifo!r} while fewer are held"
     w.line(depth, f"if h{i} < {size}: raise ValueError({refusal!r})")
-    w.line(depth, f"h{i} -= {size}")
+    w.line(depth, f"h{i} -= {size}; n{i} += {size}; s{i} = -1; z = {w.step('released', size, port.fifo)}")
     if w.around.data and len(port.buffers) > 1:
         w.line(depth, f"p{i} = (p{i} + {size}) % {len(port.buffers)}")
     if port.release_lock is not None:
@@ -81,6 +85,7 @@ def use_lock(w: Writer, op: Op, depth: int) -> None:
     else:
         _take(w, depth, lock, text, Site(op.loc, lock, None, None), equal=action == ACQUIRE_EQUAL)
         w.spend(w.around.clock.costs.lock_acquire.value)
+    w.done(depth, "released" if action == RELEASE else "acquired", None, f"lock {lock.name!r}")
 
 
 def _take(w: Writer, depth: int, lock: MachineLock, count: str, site: Site, equal: bool = False) -> None:

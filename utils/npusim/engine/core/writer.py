@@ -2,106 +2,25 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from npusim.costs import Clockwork
 from npusim.engine import arith
 from npusim.engine.cascade import CascadePorts
 from npusim.engine.control import Needed, Touched
-from npusim.engine.loop import Key, Loop
+from npusim.engine.core.running import CoreRun, Step
+from npusim.engine.loop import Loop
 from npusim.engine.state import LockState, Memory
 from npusim.errors import UnsupportedError
-from npusim.ir import UNKNOWN, Block, Loc, Op, Value, base_of
+from npusim.ir import UNKNOWN, Block, Op, Value, base_of
 from npusim.kernels import KernelModel
 from npusim.machine import CoreProgram, FifoPort, Machine, MachineLock, MemBuffer
 from npusim.report import CoreUse
 
 HORIZON = 20_000  # core cycles that a core may run ahead of what is shared
 ENDS = frozenset({"scf.yield", "scf.condition"})  # written by the operation around them
-
-
-@dataclass(eq=False)
-class Site:
-    """A place where a core may block: the lock it wants, and for a fifo the port and how many objects in all."""
-
-    loc: Loc
-    lock: MachineLock
-    port: FifoPort | None
-    count: int | None
-
-
-@dataclass(eq=False)
-class CoreRun:
-    """The running state of one core that others look at: counters, its clock, and where it blocks (``sites[at]``)."""
-
-    program: CoreProgram
-    use: CoreUse
-    counts: dict[str, list[int]] = field(default_factory=dict)  # kernel -> [calls, ticks]
-    sites: list[Site] = field(default_factory=list)
-    at: int | None = None
-    clock: int = 0  # its own tick, when it last waited or ended
-    ahead: deque[tuple[str, int, int]] = field(default_factory=deque)  # waits that end after the common tick
-    uncounted: set[str] = field(default_factory=lambda: {"_", "k", "a", "t"})  # locals that its future does not depend on
-    read: set[MemBuffer] = field(default_factory=set)  # run-time parameters it has looked at
-    waits_for: str = ""  # a cascade, when not a lock
-    source: str = ""
-    locs: list[Loc] = field(default_factory=list)
-
-    def stall(self, name: str, since: int, until: int, now: int) -> None:
-        """Account for a wait; ``now`` is the common tick, beyond which a run may yet end."""
-        self.use.stalled[name] = self.use.stalled.get(name, 0) + until - since
-        if until > now:
-            while self.ahead and self.ahead[0][2] <= now:
-                self.ahead.popleft()
-            self.ahead.append((name, since, until))
-
-    def restart(self, begun: int) -> None:
-        """Count anew from the begin of a run."""
-        self.use.stalled = {}
-        for name, since, until in self.ahead:
-            if until > begun:
-                self.use.stalled[name] = self.use.stalled.get(name, 0) + until - max(since, begun)
-        if self.waiting and self.clock < begun:  # waits still; the last run has counted up to here
-            self.use.stalled[self.waiting] = self.use.stalled.get(self.waiting, 0) + self.clock - begun
-
-    def stalled_by(self, ended: int) -> dict[str, int]:
-        """Ticks waited for each fifo or lock up to the end of a run, which cores may be ahead of."""
-        stalled = dict(self.use.stalled)
-        for name, since, until in self.ahead:
-            stalled[name] -= max(0, until - max(since, ended))
-        if self.waiting and self.clock < ended:
-            stalled[self.waiting] = stalled.get(self.waiting, 0) + ended - self.clock
-        return stalled
-
-    @property
-    def blocked(self) -> Site | None:
-        """The site where it waits for a lock, None if it does not."""
-        return None if self.at is None else self.sites[self.at]
-
-    @property
-    def waiting(self) -> str:
-        """What it waits for: a fifo, a lock, its cascade; empty if it does not."""
-        site = self.blocked
-        if site is None:
-            return self.waits_for
-        return site.port.fifo if site.port else site.lock.name
-
-    @property
-    def filename(self) -> str:
-        return f"<core {self.program.name} of tile {self.program.tile}>"
-
-    @property
-    def track(self) -> str:
-        """Its name in the trace."""
-        return f"core {self.program.tile}"
-
-    @property
-    def key(self) -> Key:
-        """Its place among processes that act in the same tick."""
-        return (0, *self.program.tile)
 
 
 @dataclass
@@ -159,7 +78,7 @@ class Writer:
         self.cost = 0  # ticks of straight-line code not yet written
         self.free = 0  # > 0 inside a loop whose whole cost is added after it
         self.loc = UNKNOWN
-        self.ports: dict[tuple[str, bool], str] = {}
+        self.ports = self.run.ends
         self.windows: dict[Value, tuple[str, FifoPort]] = {}
         self.rings: dict[FifoPort, tuple[Any, ...]] = {}
         trace = around.trace
@@ -188,9 +107,10 @@ class Writer:
             write_blocks(self, self.core.body, 1)
         else:
             self.block(self.core.body.entry, 1)
-        self.line(1, "ME.clock = t")
+        self.line(1, "ME.clock = t; ME.final = locals()")
         self.line(1, "if False: yield")
-        states = [f" h{i}, p{i} = 0, 0" for i in self.ports.values()]
+        states = [" z = -1", *(f" h{i}, p{i}, n{i}, s{i} = 0, 0, 0, -1" for i in self.ports.values())]
+        self.run.uncounted |= {"z", *(f"{kept}{i}" for i in self.ports.values() for kept in "ns")}
         self.lines[start:start] = states
         self.run.locs[start:start] = [UNKNOWN] * len(states)
         self.run.source = "\n".join(self.lines)
@@ -221,6 +141,15 @@ class Writer:
         return self.needed is None or self.needed.needs(value)
 
     # -- lines, names
+
+    def step(self, verb: str, amount: int | None, what: str) -> int:
+        """The number of something that the operation being written does."""
+        self.run.steps.append(Step(verb, amount, what, self.loc))
+        return len(self.run.steps) - 1
+
+    def done(self, depth: int, verb: str, amount: int | None, what: str) -> None:
+        """Note that it has been done."""
+        self.line(depth, f"z = {self.step(verb, amount, what)}")
 
     def line(self, depth: int, text: str) -> None:
         self.lines.append(" " * depth + text)

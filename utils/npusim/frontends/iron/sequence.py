@@ -82,7 +82,8 @@ class ActiveSequence:
         group._tasks.append((task, wait))
 
     def finish(self, group: TaskGroup) -> None:
-        """Await the waited tasks of a group, then free all of them, each in the order of their start."""
+        """Await the waited tasks of a group, then free all of them, each in the order of their start. At the sequence's end,
+        which has no line of its own, the wait stands where the transfer was started."""
         if group in self._open:
             self._open.remove(group)
         tasks, group._tasks = group._tasks, []
@@ -91,6 +92,9 @@ class ActiveSequence:
         for task, wait in tasks:
             if wait:
                 dma_await_task(task)
+                scope = current()
+                if group is self._default and scope is not None:
+                    scope.block.ops[-1].loc = task.loc
         for task, _ in tasks:
             dma_free_task(task)
 
