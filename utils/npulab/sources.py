@@ -38,7 +38,7 @@ class Source:
         return f"{path.as_posix()}, lines {self.first} to {self.last}"
 
     def _repr_markdown_(self) -> str:
-        return f"```{_LANGUAGES.get(self.path.suffix, 'text')}\n{self.text}\n```\n\n`{self.where}`"
+        return f"```{_LANGUAGES.get(self.path.suffix, 'text')}\n{self.text}\n```\n\n*{self.where}*"
 
     def __repr__(self) -> str:
         return f"{self.text}\n\n({self.where})"

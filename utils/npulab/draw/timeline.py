@@ -37,6 +37,11 @@ TINY = 1.5  # px, below this an event is too thin to be drawn on its own
 Which = Literal["auto", "cores", "dma", "all"]
 
 
+def plain(name: str) -> str:
+    """A kernel's name without the eight hexadecimal digits that tell variants of IRON's library kernels apart."""
+    return re.sub(r"^[0-9a-f]{8}_(?=\w)", "", name)
+
+
 class _Palette:
     """The colour of an event: the kernels that took most time have their own, the other kernels share one."""
 
@@ -46,7 +51,7 @@ class _Palette:
             if event.kind == "kernel":
                 time[event.name] += event.duration
         self.own = [name for name, _ in time.most_common(len(KERNEL_HUES))]
-        self.looks = {f"kernel {name}": (f"f-{hue}", name) for name, hue in zip(self.own, KERNEL_HUES)}
+        self.looks = {f"kernel {name}": (f"f-{hue}", plain(name)) for name, hue in zip(self.own, KERNEL_HUES)}
         if len(time) > len(self.own):
             self.looks["kernel"] = ("grey", f"{len(time) - len(self.own)} other kernels")
         self.looks |= KINDS
@@ -188,9 +193,10 @@ class _Timeline:
         )
         gap = 0.7 if x2 - x1 > 4 else 0.0
         self.canvas.rect(x1, y, max(x2 - x1 - gap, 0.5), h, cls, hint=hint, stroke_width=0.6)
-        if event.kind != "stall" and h > 12 and text_width(event.name, 9) < x2 - x1 - 4:
+        name = plain(event.name)
+        if event.kind != "stall" and h > 12 and text_width(name, 9) < x2 - x1 - 4:
             inside = "tiny" if cls.startswith("t-") or cls == "grey" else "tiny on"
-            self.canvas.text((x1 + x2) / 2, y + h - 4.5, event.name, inside, "middle")
+            self.canvas.text((x1 + x2) / 2, y + h - 4.5, name, inside, "middle")
 
     def strip(self, track: _Track, events: list[TraceEvent], y: float, h: float) -> None:
         """Columns of ``BIN`` px, each filled from the bottom by kind in proportion to the time it took."""
