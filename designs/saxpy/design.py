@@ -39,7 +39,7 @@ def core_body(x_in, y_in, y_out, saxpy_bf16, a, objects):
 
 
 def sequence(x_ddr, y_ddr, x_prod, y_prod, out_cons):
-    """What the host asks of the shim tile's DMA: two transfers into the array, one back over y."""
+    """What the host asks for: two transfers into the array, one back over y."""
     x_prod.fill(x_ddr)
     y_prod.fill(y_ddr)
     out_cons.drain(y_ddr, wait=True)
@@ -47,14 +47,21 @@ def sequence(x_ddr, y_ddr, x_prod, y_prod, out_cons):
 
 @iron.jit
 def saxpy(x: In, y: InOut, *, n: CompileTime[int], a: CompileTime[float] = 3.0):
-    """Arguments: x and y of n bf16 elements, n a multiple of TILE; a is rounded to bf16 by the kernel."""
+    """x and y have n bf16 elements, a multiple of TILE; a is rounded to bf16."""
     if n < TILE or n % TILE:
-        raise ValueError(f"n = {n} is not a positive multiple of the object's {TILE} elements; pad the arrays")
+        raise ValueError(
+            f"n = {n} is not a positive multiple of the object's {TILE} elements; "
+            "pad the arrays"
+        )
     of_x = ObjectFifo(TileType, name="x", depth=2)
     of_y = ObjectFifo(TileType, name="y", depth=2)
     of_out = ObjectFifo(TileType, name="out", depth=2)
 
-    worker = Worker(core_body, [of_x.cons(), of_y.cons(), of_out.prod(), saxpy_kernel(), a, n // TILE])
+    ends = [of_x.cons(), of_y.cons(), of_out.prod()]
+    worker = Worker(core_body, [*ends, saxpy_kernel(), a, n // TILE])
+
     vector = np.ndarray[(n,), np.dtype[bfloat16]]
-    runtime = Runtime(sequence, [vector, vector, of_x.prod(), of_y.prod(), of_out.cons()])
-    return Program(iron.get_current_device(), runtime, workers=[worker]).resolve_program()
+    host_ends = [of_x.prod(), of_y.prod(), of_out.cons()]
+    runtime = Runtime(sequence, [vector, vector, *host_ends])
+    device = iron.get_current_device()
+    return Program(device, runtime, workers=[worker]).resolve_program()

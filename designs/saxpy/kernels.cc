@@ -16,9 +16,12 @@ constexpr unsigned lanes = 32; // 64 bytes: one vector register of bf16 on eithe
 static_assert(TILE % lanes == 0, "TILE must be a multiple of the vector length");
 } // namespace
 
-extern "C" void saxpy_bf16(const bfloat16 *__restrict x, const bfloat16 *__restrict y, bfloat16 *__restrict out, float a) {
+extern "C" void saxpy_bf16(const bfloat16 *__restrict x,
+                           const bfloat16 *__restrict y,
+                           bfloat16 *__restrict out, float a) {
   ::aie::set_rounding(aie::rounding_mode::conv_even);
-  const aie::vector<bfloat16, lanes> factor = aie::broadcast<bfloat16, lanes>(static_cast<bfloat16>(a));
+  const aie::vector<bfloat16, lanes> factor =
+      aie::broadcast<bfloat16, lanes>(static_cast<bfloat16>(a));
   for (unsigned i = 0; i < TILE; i += lanes) {
     aie::accum<accfloat, lanes> sum;
     sum.from_vector(aie::load_v<lanes>(y + i));
