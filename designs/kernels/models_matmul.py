@@ -100,14 +100,14 @@ def _zero(a: Arithmetic, c: Array) -> None:
 
 def _cost_whole(element: str) -> Any:
     def of(d: Dims, device: Device) -> cost.Cost:
-        return cost.call(device, cost.matmul_whole(d["M"], d["K"], d["N"], device, element))
+        return cost.call(device, cost.matmul_whole(d["DIM_M"], d["DIM_K"], d["DIM_N"], device, element))
 
     return of
 
 
 def _cost_zero(size: int) -> Any:
     def of(d: Dims, device: Device) -> cost.Cost:
-        return cost.call(device, cost.FILL.over(d["M"] * d["N"] * size // 2, device))
+        return cost.call(device, cost.FILL.over(d["DIM_M"] * d["DIM_N"] * size // 2, device))
 
     return of
 
@@ -118,11 +118,11 @@ KERNELS = [
     Kernel(
         "matmul_i16_i32",
         "matmul.cc",
-        prototype("a[M,K]:i16 b[K,N]:i16 c[M,N]:i32"),
+        prototype("a[DIM_M,DIM_K]:i16 b[DIM_K,DIM_N]:i16 c[DIM_M,DIM_N]:i32"),
         matmul_i16_i32,
         _cost_whole("i16"),
     ),
-    Kernel("matmul_bf16_f32", "matmul.cc", prototype("a[M,K] b[K,N] c[M,N]:f32"), matmul_bf16_f32, _cost_whole("bf16")),
-    Kernel("zero_i32", "matmul.cc", prototype("c[M,N]:i32"), _zero, _cost_zero(4)),
-    Kernel("zero_f32", "matmul.cc", prototype("c[M,N]:f32"), _zero, _cost_zero(4)),
+    Kernel("matmul_bf16_f32", "matmul.cc", prototype("a[DIM_M,DIM_K] b[DIM_K,DIM_N] c[DIM_M,DIM_N]:f32"), matmul_bf16_f32, _cost_whole("bf16")),
+    Kernel("zero_i32", "matmul.cc", prototype("c[DIM_M,DIM_N]:i32"), _zero, _cost_zero(4)),
+    Kernel("zero_f32", "matmul.cc", prototype("c[DIM_M,DIM_N]:f32"), _zero, _cost_zero(4)),
 ]

@@ -13,7 +13,7 @@ from ml_dtypes import bfloat16
 
 from designs.kernels import cycles as cost
 from designs.kernels.arithmetic import Arithmetic, to_bf16
-from designs.kernels.layout import panels
+from designs.kernels.layout import WIDTH, panels
 from designs.kernels.models_softmax import difference
 from designs.kernels.spec import Dims, Kernel, prototype
 from npusim.devices import Device
@@ -35,11 +35,17 @@ def merge_partials(
     m[...] = u
 
 
-# ---- the cascade: 64-byte words of 32 bf16, in the order of memory
+# ---- the cascade: 64-byte words of 32 bf16
+
+
+def _by_groups(o: Array) -> Array:
+    """A tile in the order that partial results travel: eight rows of every panel, then the next eight. A view."""
+    view = panels(o)
+    return view.reshape(view.shape[0], -1, WIDTH * WIDTH).swapaxes(0, 1)
 
 
 def cascade_put_output(a: Arithmetic, o: Array, *, cascade: Any) -> None:
-    """Send a tile down the cascade."""
+    """Send a tile down the cascade, in the order of memory."""
     cascade.put(o)
 
 
@@ -59,15 +65,17 @@ def cascade_get_rows(a: Arithmetic, v: Array, *, cascade: Any) -> None:
 
 
 def cascade_put_partial(a: Arithmetic, o: Array, m: Array, l: Array, *, cascade: Any) -> None:
-    """Send a partial result: m, l, then O."""
-    for part in (m, l, o):
+    """Send a partial result: m, l, then O by groups of eight rows."""
+    for part in (m, l, _by_groups(o)):
         cascade.put(part)
 
 
 def cascade_merge_partial(a: Arithmetic, o: Array, m: Array, l: Array, scale: Any, *, cascade: Any) -> None:
     """Take a partial result off the cascade and merge it in as it arrives: no second tile is needed."""
     m_in, l_in = cascade.get(m.shape, bfloat16), cascade.get(l.shape, bfloat16)
-    merge_partials(a, cascade.get(o.shape, bfloat16), m_in, l_in, o, m, l, scale)
+    o_in = np.empty_like(o)
+    _by_groups(o_in)[...] = cascade.get(_by_groups(o).shape, bfloat16)
+    merge_partials(a, o_in, m_in, l_in, o, m, l, scale)
 
 
 # ---- costs; the words' own cycles on the cascade are counted by the engine

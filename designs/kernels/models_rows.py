@@ -82,7 +82,7 @@ def _cost_rows(*passes: cost.Pass) -> Any:
 
 def _cost_loop(loads: int, operations: int = 1) -> Any:
     def of(d: Dims, device: Device) -> cost.Cost:
-        return cost.elementwise(d["N"], loads, 1, device, operations=operations)
+        return cost.elementwise(d["COUNT"], loads, 1, device, operations=operations)
 
     return of
 
@@ -109,9 +109,9 @@ KERNELS = [
         softmax_apply,
         _cost_rows(cost.EXP),
     ),
-    Kernel("add_bf16", "elementwise.cc", prototype("x[N] y[N] z[N]"), add_bf16, _cost_loop(2)),
-    Kernel("mul_bf16", "elementwise.cc", prototype("x[N] y[N] z[N]"), mul_bf16, _cost_loop(2)),
-    Kernel("relu_bf16", "elementwise.cc", prototype("x[N] z[N]"), relu_bf16, _cost_loop(1)),
-    Kernel("scale_bf16", "elementwise.cc", prototype("x[N] z[N] factor:f32"), scale_bf16, _cost_loop(1)),
-    Kernel("passthrough_bf16", "elementwise.cc", prototype("x[N] z[N]"), passthrough_bf16, _cost_loop(1, 0)),
+    Kernel("add_bf16", "elementwise.cc", prototype("x[COUNT] y[COUNT] z[COUNT]"), add_bf16, _cost_loop(2)),
+    Kernel("mul_bf16", "elementwise.cc", prototype("x[COUNT] y[COUNT] z[COUNT]"), mul_bf16, _cost_loop(2)),
+    Kernel("relu_bf16", "elementwise.cc", prototype("x[COUNT] z[COUNT]"), relu_bf16, _cost_loop(1)),
+    Kernel("scale_bf16", "elementwise.cc", prototype("x[COUNT] z[COUNT] factor:f32"), scale_bf16, _cost_loop(1)),
+    Kernel("passthrough_bf16", "elementwise.cc", prototype("x[COUNT] z[COUNT]"), passthrough_bf16, _cost_loop(1, 0)),
 ]

@@ -134,13 +134,10 @@ class Kernel:
     def _shaped(self, parameter: Parameter, argument: Any, dims: Dims) -> Any:
         if not parameter.dims:
             return argument
-        shape = tuple(dims[d] for d in parameter.dims) if dims else argument.shape
-        if argument.shape == shape:
-            return argument
-        view = argument.reshape(shape)
-        if not np.shares_memory(view, argument):
+        if not argument.flags.c_contiguous:
             raise UnsupportedError(f"kernel {self.name}: {parameter.name} is a strided view; kernels take whole tiles")
-        return view
+        shape = tuple(dims[d] for d in parameter.dims) if dims else argument.shape
+        return argument if argument.shape == shape else argument.reshape(shape)
 
     def _cost(self, flags: Dims, types: tuple[MemRefType | Any, ...], device: Device) -> Cost:
         return self.cost(self.dims(types, flags), device)
