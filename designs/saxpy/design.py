@@ -39,7 +39,7 @@ def core_body(x_in, y_in, y_out, saxpy_bf16, a, objects):
 
 
 def sequence(x_ddr, y_ddr, x_prod, y_prod, out_cons):
-    """What the host asks for: two transfers into the array, one back over y."""
+    """What the host asks for: two vectors into the array, one back over y."""
     x_prod.fill(x_ddr)
     y_prod.fill(y_ddr)
     out_cons.drain(y_ddr, wait=True)
@@ -47,12 +47,9 @@ def sequence(x_ddr, y_ddr, x_prod, y_prod, out_cons):
 
 @iron.jit
 def saxpy(x: In, y: InOut, *, n: CompileTime[int], a: CompileTime[float] = 3.0):
-    """x and y have n bf16 elements, a multiple of TILE; a is rounded to bf16."""
+    """x and y: n bf16 elements, a multiple of TILE; a is rounded to bf16."""
     if n < TILE or n % TILE:
-        raise ValueError(
-            f"n = {n} is not a positive multiple of the object's {TILE} elements; "
-            "pad the arrays"
-        )
+        raise ValueError(f"n = {n} is no positive multiple of {TILE}: pad x and y")
     of_x = ObjectFifo(TileType, name="x", depth=2)
     of_y = ObjectFifo(TileType, name="y", depth=2)
     of_out = ObjectFifo(TileType, name="out", depth=2)
