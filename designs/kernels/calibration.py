@@ -158,8 +158,8 @@ def main() -> None:
     print(f"iron, 2048 tokens: {unexplained_host_seconds() * 1e6:.0f} us a group unexplained\n")
     for r in residuals():
         print(
-            f"{r['design']:10} {r['length']:6} {r['heads']:3}  published {r['published_ms']:10.4f} ms  "
-            f"estimated {r['estimated_ms']:10.4f} ms  {r['error_percent']:+6.1f} %  {r['use']}"
+            f"{r['design']:10} {r['length']:6} {r['heads']:3}  published {r['published_ms']:9.4g} ms  "
+            f"estimated {r['estimated_ms']:9.4g} ms  {r['error_percent']:+6.1f} %  {r['use']}"
         )
 
 
