@@ -90,6 +90,11 @@ def test_what_the_header_does_not_have_is_our_gap():
         kernel(vectors("using ops = aie::sliding_mul_ops<8, 8, 1, 1, 1, bfloat16, bfloat16>;"), BF16, BF16)
 
 
+def test_a_header_of_the_api_that_the_host_has_not_is_our_gap():
+    with pytest.raises(UnsupportedError, match=r"aie_api/aie.hpp, but not aie_api/no_such_part.hpp"):
+        kernel("#include <aie_api/no_such_part.hpp>\n" + vectors(""), BF16, BF16)
+
+
 def test_an_undefined_function():
     with pytest.raises(DesignError, match="nothing defines helper"):
         kernel(scalar("out[0] = helper();", 'extern "C" int helper();'))

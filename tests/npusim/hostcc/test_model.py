@@ -94,6 +94,41 @@ def test_a_scalar_kernel_without_any_header():
     assert ticks / report.ticks_per_cycle / calls == START_AND_END + TILE * SCALAR_ELEMENT
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        """template <typename T, int N> void negate(const T *x, T *y) {
+          for (int i = 0; i < N; ++i) y[i] = -x[i];
+        }
+        // negate(x, y), for C
+        extern "C" { /* void negate(T) */ void negate(const int *x, int *y) { negate<int, 256>(x, y); } }""",
+        """extern "C" void negate(const int *x,
+          int *y);
+        template <typename T> T negate(T x) { return -x; }
+        void negate(const int *x, int *y) { for (int i = 0; i < 256; ++i) y[i] = negate(x[i]); }""",
+    ],
+)
+def test_a_template_may_have_the_kernel_s_name_too(code):
+    x, y = np.arange(N, dtype=np.int32), np.zeros(N, np.int32)
+    simulate(one_core(code, "negate", np.int32), [x, y])
+    assert (y == -x).all()
+
+
+def test_floats_in_32_bit_integer_accumulators_keep_their_bits():
+    code = """#include <aie_api/aie.hpp>
+    extern "C" void twice(const float *x, float *y) {
+      aie::accum<acc32, 16> sum;
+      for (int i = 0; i < 256; i += 16) {
+        const auto v = aie::load_v<16>(x + i);
+        sum = aie::add(v, v);
+        aie::store_v(y + i, sum.to_vector<float>());
+      }
+    }"""
+    x, y = np.random.default_rng(3).standard_normal(N).astype(np.float32), np.zeros(N, np.float32)
+    simulate(one_core(code, "twice", np.float32), [x, y])
+    assert same_bits(y, x + x)
+
+
 def test_the_same_result_as_the_same_kernel_in_numpy():
     design = one_core(SQUARES, "squares", np.int32)
     x = np.random.default_rng(2).integers(-(2**31), 2**31 - 1, N, dtype=np.int32)

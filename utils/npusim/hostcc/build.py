@@ -27,7 +27,7 @@ from npusim.errors import DesignError, UnsupportedError
 from npusim.hostcc.compiler import INCLUDE, WORKER, Arch, Compiler, need
 from npusim.hostcc.messages import explain
 from npusim.hostcc.signature import Function
-from npusim.hostcc.source import Source
+from npusim.hostcc.source import Source, address
 
 UNUSED = 30 * 24 * 3600.0
 """Seconds after which an unused entry goes."""
@@ -147,7 +147,8 @@ def _unit(source: Source, room: Path) -> str:
     else:
         (room / source.title).write_text(source.code())
         body = f'#include "{source.title}"'
-    rows = ", ".join(f'npusim_host::Described<&::{n}>::make("{n}")' for n in source.names)
+    code = source.code()
+    rows = ", ".join(f'npusim_host::Described<{address(code, n)}>::make("{n}")' for n in source.names)
     return "\n".join(
         [
             '#include "npusim_host/signature.hpp"',

@@ -17,6 +17,7 @@ _UNSERVED = re.compile(
     r"'(?P<a>\w+)' is not a member of 'aie'|'(?P<b>\w+)' in namespace 'aie' does not name|"
     r"no (?:member|type|template) named '(?P<c>\w+)' in namespace 'aie'"
 )
+_NO_HEADER = re.compile(r"'?(?P<name>(?:aie_api|adf)/[^':]+)'?(?:: No such file| file not found)")
 _STATIC = re.compile(r"^static assertion failed(?: due to requirement .*?)?: ")
 
 
@@ -72,6 +73,11 @@ def explain(source: Source, said: str) -> NpuError:
         name = next(filter(None, missing.groups()))
         return UnsupportedError(
             f"kernel {kernel!r}: aie::{name} is not in the host's aie_api header (the real one may have it)\n{_text(errors)}"
+        )
+    header = next((m["name"] for e in errors if (m := _NO_HEADER.search(e.text))), None)
+    if header:
+        return UnsupportedError(
+            f"kernel {kernel!r}: the host has aie_api/aie.hpp, but not {header} (the real toolchain may have it)\n{_text(errors)}"
         )
     undeclared = next((n for n in source.names for e in errors if _names(e, n)), None)
     if undeclared:

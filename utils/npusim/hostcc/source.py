@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,6 +46,28 @@ class Source:
             return self.text
         assert self.path is not None
         return self.path.read_text()
+
+
+_ASIDE = re.compile(r'//[^\n]*|/\*.*?\*/|^[ \t]*#(?:[^\n\\]|\\.)*|extern\s+"C"', re.DOTALL | re.MULTILINE)
+"""Comments, directives and linkage: what may stand before a function and is not of its type."""
+
+
+def address(code: str, name: str) -> str:
+    """C++ for a kernel's address. Where a template has the kernel's name too, the function is told apart by its type."""
+    plain = _ASIDE.sub(" ", code)
+    heads = [(before, match.end()) for match in re.finditer(rf"\b{name}\s*\(", plain) if (before := _before(plain, match))]
+    functions = [(before, end) for before, end in heads if "template" not in before]
+    if not functions or len(functions) == len(heads):
+        return f"&::{name}"
+    before, end = functions[0]
+    parameters = plain[end : plain.index(")", end)]
+    return f"static_cast<{before} (*)({parameters})>(&::{name})"
+
+
+def _before(code: str, name: re.Match[str]) -> str | None:
+    """What a declaration has in front of the function's name; None where the name is used in an expression."""
+    words = " ".join(re.split(r"[;{}]", code[: name.start()])[-1].split())
+    return words if words and not re.search(r"[=(,]|\breturn\b|::$", re.sub(r"template\s*<[^>]*>", "", words)) else None
 
 
 def kept(flags: tuple[str, ...], kernel: str) -> tuple[str, ...]:

@@ -37,20 +37,29 @@ public:
   }
   const accum &to_native() const { return *this; }
 
+  // Floats in integers of as many bits are not converted, there or back: a cast on the core (detail/aie2p/accum.hpp).
+  template <typename T> static constexpr bool keeps_bits() {
+    return std::is_same_v<T, float> && !is_floating_point() && accum_bits() == 32;
+  }
+
   // Widens v: integers are multiplied by 2^shift.
   template <typename T> void from_vector(const vector<T, N> &v, int shift = 0) {
-    static_assert(npusim_host::is_float<T> == is_floating_point(), "float vectors go to accfloat, integers to the others");
+    static_assert(npusim_host::is_float<T> == is_floating_point() || keeps_bits<T>(),
+                  "float vectors go to accfloat, integers to the others");
     if constexpr (!std::is_same_v<T, float>) npusim_host::move_issues(conversions());
     for (unsigned i = 0; i < N; ++i) {
       if constexpr (is_floating_point())
         data[i] = float(v.data[i]);
+      else if constexpr (keeps_bits<T>())
+        data[i] = std::bit_cast<lane>(v.data[i]);
       else
         data[i] = lane(npusim_host::shifted(v.data[i], -shift, npusim_host::Mode::floor));
     }
   }
   // Narrows to T: integers are divided by 2^shift, rounded and saturated as the modes say; floats are rounded.
   template <typename T> vector<T, N> to_vector(int shift = 0) const {
-    static_assert(npusim_host::is_float<T> == is_floating_point(), "accfloat goes to float vectors, the others to integers");
+    static_assert(npusim_host::is_float<T> == is_floating_point() || keeps_bits<T>(),
+                  "accfloat goes to float vectors, the others to integers");
     vector<T, N> out;
     if constexpr (std::is_same_v<T, float>) {
       std::memcpy(out.data, data, sizeof data);
