@@ -7,13 +7,16 @@ unplaced (``col`` or ``row`` is None).
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from npusim.devices import Device
 from npusim.ir import UNKNOWN, Loc, Region, Value
 from npusim.types import MemRefType
+
+if TYPE_CHECKING:
+    from npusim.air.graph import Program
 
 TileKind = Literal["core", "mem", "shim"]
 Direction = Literal["S2MM", "MM2S"]
@@ -234,6 +237,7 @@ class Design:
     scratchpads: list[Scratchpad] = field(default_factory=list)
     sequence: Sequence | None = None
     warnings: list[str] = field(default_factory=list)
+    air: Program | None = None  # of an MLIR-AIR design; then the sequence is its function, and there are no fifos
 
     def fifo(self, name: str) -> Fifo:
         """The fifo of that name; KeyError if there is none."""

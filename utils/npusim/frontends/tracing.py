@@ -160,8 +160,12 @@ def _not_dominated(which: str, loc: Loc) -> str:
 def _captured(which: str, into: Scope, loc: Loc) -> str:
     return (
         f"a value {which} is used at {loc} in the {into.what}, to which it is captured from outside: every body is "
-        "isolated; pass data through an ObjectFifo, a Buffer or a run-time parameter"
+        f"isolated; {_WAY_IN.get(into.kind, 'pass data through an ObjectFifo, a Buffer or a run-time parameter')}"
     )
+
+
+_OPERANDS = "pass it with operands=[...] and use the argument that the body gets for it"
+_WAY_IN: dict[Kind, str] = {"launch": _OPERANDS, "segment": _OPERANDS, "herd": _OPERANDS}
 
 
 def _blocks(region: Region) -> Iterator[Block]:

@@ -91,6 +91,8 @@ _FILLED: dict[str, dict[str, Any]] = {
     "aie.dma_bd": {"burst_length": 0},
 }
 
+_GROUPED = ("air.", "vector.")  # dialects whose operands come in groups; npusim counts them in the attribute "segments"
+
 _INTEGER = frozenset(f"arith.{name}" for name in ("addi", "subi", "muli", "shli", "trunci"))
 _FLOATING = frozenset(
     f"arith.{name}"
@@ -129,6 +131,11 @@ _KINDS: dict[str, dict[str, str]] = {
     "memref.collapse_shape": {"reassociation": "list"},
     "memref.expand_shape": {"reassociation": "list"},
     "affine.apply": {"map": "raw"},
+    "affine.if": {"condition": "raw"},
+    "air.channel.put": {"chan_name": _SYMBOL},
+    "air.channel.get": {"chan_name": _SYMBOL},
+    "vector.transfer_read": {"permutation_map": "raw", "in_bounds": "bools"},
+    "vector.transfer_write": {"permutation_map": "raw", "in_bounds": "bools"},
     "cf.switch": {"case_values": "cases"},
 }
 _DYNAMIC = -(2**63)  # in an array of sizes or strides: this one is an operand
@@ -143,6 +150,8 @@ def normalise(name: str, attributes: dict[str, Any]) -> dict[str, Any]:
             kept.pop(key, None)
     if segments is not None and name in ("aie.dma_bd", "aiex.npu.dma_memcpy_nd") and sum(segments) > 1:
         kept["operandSegmentSizes"] = segments
+    if segments is not None and name.startswith(_GROUPED):
+        kept["segments"] = tuple(segments)
     return {**_FILLED.get(name, {}), **kept}
 
 
@@ -150,13 +159,16 @@ def typed(op: Op) -> dict[str, Attribute]:
     """The properties of an operation of a body as MLIR prints them, defaults included."""
     kinds = _KINDS.get(op.name, {})
     attributes = normalise(op.name, op.attrs)
+    segments = attributes.pop("segments", None)
     props = {key: _typed(value, kinds.get(key), op) for key, value in attributes.items() if value is not None}
     if op.name in _INTEGER:
         props["overflowFlags"] = Raw("#arith.overflow<none>")
     elif op.name in _FLOATING or (op.name.startswith("math.") and "f" in str(op.result.type)):
         props["fastmath"] = Raw("#arith.fastmath<none>")
-    if "operandSegmentSizes" not in props and op.name in _SEGMENTS:
-        props["operandSegmentSizes"] = DenseArray("i32", _SEGMENTS[op.name](op))
+    if segments is None and "operandSegmentSizes" not in props and op.name in _SEGMENTS:
+        segments = _SEGMENTS[op.name](op)
+    if segments is not None:
+        props["operandSegmentSizes"] = DenseArray("i32", tuple(segments))
     return props
 
 
@@ -169,6 +181,8 @@ def _typed(value: Any, kind: str | None, op: Op) -> Attribute:
         return Raw(str(value))
     if kind == "pads":
         return Pairs("bd_pad_layout_array", tuple(value))
+    if kind == "bools":
+        return tuple(bool(n) for n in value)
     if kind == "list":
         return tuple(tuple(Int(int(n)) for n in group) for group in value)
     if kind == "cases":
@@ -209,6 +223,7 @@ _SEGMENTS: dict[str, Callable[[Op], tuple[int, ...]]] = {
     "memref.reinterpret_cast": lambda op: (1, *_dynamic(op, "static_offsets", "static_sizes", "static_strides")),
     "memref.alloc": lambda op: (len(op.operands), 0),
     "memref.alloca": lambda op: (len(op.operands), 0),
+    "scf.forall": lambda op: (0, 0, 0, 0),
     "cf.cond_br": _branch,
     "cf.switch": lambda op: (1, len(op.successors[0][1]), sum(len(args) for _, args in op.successors[1:])),
 }
