@@ -15,12 +15,20 @@ from npusim.frontends.iron.cascade import CascadeFlow
 from npusim.frontends.iron.controlflow import range_
 from npusim.frontends.iron.device import NPU1, NPU2, AnyComputeTile, AnyMemTile, Device, Tile, from_name
 from npusim.frontends.iron.dtype import dtype_to_str, str_to_dtype
-from npusim.frontends.iron.enums import AIEArch, AIEDevice, AIETileType
+from npusim.frontends.iron.enums import AIEArch, AIEDevice, AIETileType, DMAChannelDir, WireBundle
 from npusim.frontends.iron.kernel import ExternalFunction, Kernel
 from npusim.frontends.iron.objectfifo import ObjectFifo
 from npusim.frontends.iron.program import Program
 from npusim.frontends.iron.pyfunc import func
 from npusim.frontends.iron.runtime import Runtime
+from npusim.frontends.iron.trace_events import (
+    CoreEvent,
+    MemEvent,
+    MemTileEvent,
+    PortEvent,
+    ShimTileEvent,
+    ShimTilePortEvent,
+)
 from npusim.frontends.iron.util import np_dtype_to_mlir_type, pack_pad_value, v8bfp16ebs8
 from npusim.frontends.iron.worker import Worker
 from npusim.types import MemRefType
@@ -209,6 +217,20 @@ def test_modules() -> None:
     assert '"aie.device"() <{device = 8 : i32, sym_name = "mine"}>' in str(module)
     with pytest.raises(TypeError):
         made.enable_trace(size=3)  # type: ignore[call-arg]
+
+
+def test_events_for_the_hardware_s_trace_have_no_effect() -> None:
+    plain, traced = program(lambda a, b: None), program(lambda a, b: None)
+    running = PortEvent(CoreEvent.PORT_RUNNING_3, WireBundle.DMA, 1, master=False)
+    assert (running.slot, running.direction, CoreEvent.PORT_RUNNING_3) == (3, DMAChannelDir.MM2S, 87)
+    traced.enable_trace(8192, coretile_events=[CoreEvent.LOCK_STALL, running], memtile_events=[MemTileEvent.TRUE])
+    assert str(traced.resolve_program()) == str(plain.resolve_program())
+    assert MemEvent.DMA_MM2S_1_MEMORY_STARVATION == 42
+    assert ShimTileEvent.BROADCAST_A_15 == 125
+    with pytest.raises(DesignError, match=r"takes one of ShimTileEvent.PORT_\.\.\., got"):
+        ShimTilePortEvent(CoreEvent.PORT_RUNNING_0, WireBundle.South, 2)
+    with pytest.raises(DesignError, match=r"takes one of CoreEvent.PORT_\.\.\., got"):
+        PortEvent(CoreEvent.ACTIVE, WireBundle.DMA, 0)
 
 
 def test_symbols_are_unique() -> None:

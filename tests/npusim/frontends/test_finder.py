@@ -14,7 +14,7 @@ import pytest
 from npusim.errors import UnsupportedError
 from npusim.frontends import finder
 from npusim.frontends.iron.objectfifo import ObjectFifo
-from npusim.frontends.iron.served import TABLE, names
+from npusim.frontends.iron.served import REASONS, TABLE, names, reason
 
 
 @pytest.fixture(autouse=True)
@@ -136,3 +136,23 @@ def test_importing_npusim_serves_nothing() -> None:
         "assert 'npusim' not in {type(f).__module__.partition('.')[0] for f in sys.meta_path}\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "why"),
+    [
+        ("aie.dialects.aiex", "npu_write32", "not in single writes to registers"),
+        ("aie.dialects.aie", "switchbox", "not set one by one"),
+        ("aie.dialects.aie", "tile", "write the design with aie.iron"),
+        ("aie.utils", "test", "call the @iron.jit function"),
+        ("aie.utils.trace", "parse_trace", "a run's own is in its report"),
+    ],
+)
+def test_reasons_for_what_is_not_served(module: str, name: str, why: str) -> None:
+    with finder.simulated(), pytest.raises(UnsupportedError, match=rf"{module}.{name} is not served .*{why}"):
+        getattr(importlib.import_module(module), name)
+
+
+def test_no_reason_is_given_for_what_is_served() -> None:
+    served = [f"{module}.{name}" for module in TABLE for name in names(module) or ()]
+    assert not [n for n in (*TABLE, *served) if reason(n) not in (None, REASONS["aie.utils.trace"])]

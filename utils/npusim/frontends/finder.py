@@ -39,6 +39,7 @@ class ModuleTree:
     root: str
     real: str  # what the real package is called where people look for it
     names: Callable[[str], Mapping[str, Any] | None]
+    reason: Callable[[str], str | None] = lambda name: None  # why a name is not served, if more can be said than that
 
 
 _trees: dict[str, Callable[[], ModuleTree]] = {}
@@ -144,7 +145,9 @@ def _not_served(tree: ModuleTree, name: str) -> str:
     module, _, last = name.rpartition(".")
     held = tree.names(module) if module else None
     near = "" if held is None else _suggestion(last, held)
-    return f"{name} is not served by the simulated {tree.root!r} of npusim{near}; the real package ({tree.real}) may have it"
+    said = f"{name} is not served by the simulated {tree.root!r} of npusim{near}"
+    reason = tree.reason(name)
+    return f"{said}: {reason}" if reason else f"{said}; the real package ({tree.real}) may have it"
 
 
 def _suggestion(name: str, held: Mapping[str, Any]) -> str:

@@ -148,11 +148,52 @@ TABLE: dict[str, tuple[Source, ...]] = {
     "aie.utils.hostruntime.tensor_class": ((".iron.tensor", "CPUOnlyTensor NpuTensor"),),
     "aie.utils.jit": ((".iron.jit", "jit"),),
     "aie.utils.trace": ((".iron.host_utils", "TraceConfig"),),
+    "aie.utils.trace.events": (
+        (".iron.trace_events", "CoreEvent GenericEvent MemEvent MemTileEvent MemTilePortEvent PortEvent ShimTileEvent"),
+        (".iron.trace_events", "ShimTilePortEvent"),
+    ),
     "aie.utils.trace.utils": ((".iron.toolchain", "*TRACE_UTILS"),),
     "aie.utils.verify": (
         (".iron.host_verify", "assert_close_with_benchmark assert_pass count_mismatches nearly_equal"),
     ),
 }
+
+
+_TASKS_ONLY = (
+    "the host sequence runs in tasks (fill, drain, shim_dma_bd, dma_start_task, dma_await_task), not in single writes to "
+    "registers"
+)
+_ROUTED = "streams are routed from ObjectFifo, Flow and PacketFlow; the switchboxes' connections are not set one by one"
+_HOPS = "amsel connect masterset packet_dest packet_rule packet_source shim_mux switchbox"
+_OPERATIONS = "core device object_fifo shim_dma_allocation tile"
+_NO_BUILDER = (
+    "modules are not built operation by operation here: write the design with aie.iron, or print the real package's module in "
+    "generic form and run that (python -m npusim run FILE.mlir)"
+)
+_NO_FILES = "there are no compiled files here; call the @iron.jit function"
+_NO_TRACE = "there is no hardware trace here; a run's own is in its report and in python -m npusim run DESIGN.py --trace FILE"
+
+REASONS: dict[str, str] = {
+    "aie.dialects.aiex.npu": _TASKS_ONLY,
+    "aie.dialects.aiex.control_packet": _TASKS_ONLY,
+    **dict.fromkeys((f"aie.dialects.aie.{name}" for name in _HOPS.split()), _ROUTED),
+    **dict.fromkeys((f"aie.dialects.aie.{name}" for name in _OPERATIONS.split()), _NO_BUILDER),
+    "aie.dialects.aiex.runtime_sequence": _NO_BUILDER,
+    "aie.extras.context": _NO_BUILDER,
+    "aie.ir": _NO_BUILDER,
+    "aie.passmanager": _NO_BUILDER,
+    "aie.compiler": _NO_FILES,
+    "aie.utils.ml": _NO_FILES,
+    "aie.utils.npukernel": _NO_FILES,
+    "aie.utils.test": _NO_FILES,
+    "aie.utils.trace": _NO_TRACE,
+}
+"""Why a name is not served, or those that go on after it with a dot or an underscore."""
+
+
+def reason(name: str) -> str | None:
+    """Why a name is not served, if more can be said than that."""
+    return next((text for start, text in REASONS.items() if name == start or name.startswith((f"{start}.", f"{start}_"))), None)
 
 
 @cache
@@ -178,4 +219,4 @@ def _all_of(module: Any, table: str) -> dict[str, Any]:
     return {name: getattr(module, name) for name in module.__all__} if names is None else dict(names)
 
 
-register("aie", lambda: ModuleTree("aie", "mlir-aie, https://github.com/Xilinx/mlir-aie", names))
+register("aie", lambda: ModuleTree("aie", "mlir-aie, https://github.com/Xilinx/mlir-aie", names, reason))
