@@ -62,12 +62,16 @@ def scale(bytes_moved: Any, intensity: Any, least_cycles: Any, n: int = 65536) -
 def add(design: Any, n: int = 8192) -> Run:
     """Exercise 2: y = x + y for int32, computed by the core itself. Returns the run."""
     x, y = np.random.default_rng(2).integers(-999, 999, (2, n), dtype=np.int32)
+
+    def first(vector: Any) -> Any:
+        """The vector that a core sees that never releases."""
+        return np.tile(vector[:TILE], n // TILE)
+
     mistakes = [
         (lambda got, want: np.array_equal(got, y), "y came back as it was: is the sum stored into the output object?"),
         (lambda got, want: np.array_equal(got, x * y), "the sum is wanted, not the product"),
         (
-            lambda got, want: np.array_equal(got[TILE:] - want[TILE:], np.tile(x[:TILE], n // TILE - 1) - x[TILE:])
-            or np.array_equal(got[TILE : 2 * TILE], got[:TILE]),
+            lambda got, want: any(np.array_equal(got, stuck) for stuck in (first(x) + y, x + first(y), first(x) + first(y))),
             "from the second object on, the first one is used again: release both inputs in every turn",
         ),
         (

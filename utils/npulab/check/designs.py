@@ -40,10 +40,10 @@ def runs(what: Any, args: Sequence[Any] = (), *, errors: Errors = (), **options:
             fail("your design is still empty", "fill in the skeleton above, run its cell, then run this one again")
         hint = next((text for sign, text in errors if re.search(sign, str(error))), "")
         words = f"{type(error).__name__}: {error}"
+        if isinstance(error, (TypeError, AttributeError)) and re.search("[Ee]llipsis|NoneType", str(error)):
+            fail("part of your design is still empty", words, hint=hint)
         if isinstance(error, NpuError):
             fail("the design does not run", words, hint=hint)
-        if isinstance(error, (TypeError, AttributeError)) and re.search("ellipsis|NoneType", str(error)):
-            fail("part of your design is still empty", words, hint=hint)
         if hint:
             fail("the design does not run", words, _line(error), hint=hint)
         raise

@@ -1,0 +1,221 @@
+"""The exercises of the SAXPY chapter teach: its solutions pass, and each mistake that people make gets a hint that fits.
+
+The notebook's own cells run here, in one process; a wrong answer takes the place of a solution.
+"""
+
+from __future__ import annotations
+
+import linecache
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+
+from npulab.check import CheckFailed
+from npulab.student import solution_blocks, solution_source, student_source
+from npusim.frontends import finder
+
+NOTEBOOK = Path(__file__).resolve().parents[2] / "book" / "saxpy.ipynb"
+CELLS = {cell["id"]: cell["source"] for cell in nbformat.read(NOTEBOOK, as_version=4)["cells"] if cell["cell_type"] == "code"}
+NEEDED = ("use", "array", "by-hand", "predict-all", "run-it", "checks", "add-setup")
+"""The cells of the chapter that its exercises build on."""
+
+
+def execute(source: str, name: str, namespace: dict[str, Any]) -> None:
+    """Run a cell as a notebook does, with its lines at hand for messages."""
+    file = f"<cell {name}>"
+    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+    exec(compile(source, file, "exec"), namespace)
+
+
+@pytest.fixture(scope="module")
+def chapter() -> Iterator[dict[str, Any]]:
+    namespace: dict[str, Any] = {"__name__": "__main__"}
+    for name in NEEDED:
+        execute(CELLS[name], name, namespace)
+    yield namespace
+    finder.deactivate()
+
+
+def planted(source: str, wrong: str) -> str:
+    """A cell with ``wrong`` in place of its solution, indented like it."""
+    lines = source.splitlines()
+    (block,) = solution_blocks(source)
+    indent = lines[block.first][: len(lines[block.first]) - len(lines[block.first].lstrip())]
+    lines[block.first : block.last + 1] = [indent + line for line in wrong.splitlines()]
+    return "\n".join(lines)
+
+
+def attempt(chapter: dict[str, Any], exercise: str, *cells: str, **wrong: str) -> None:
+    """Run an exercise's cells, wrong answers planted in some (``_`` for ``-`` in their names), and then its check."""
+    namespace = dict(chapter)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name in cells:
+            answer = wrong.get(name.replace("-", "_"))
+            execute(solution_source(CELLS[name]) if answer is None else planted(CELLS[name], answer), name, namespace)
+        execute(CELLS[f"check-{exercise}"], f"check-{exercise}", namespace)
+
+
+def fails(words: str) -> Any:
+    """The check fails, and says this (a regular expression) in its hint."""
+    return pytest.raises(CheckFailed, match=f"(?s)not yet: .*Hint: [^\n]*{words}")
+
+
+# ---- 1: by hand
+
+RIGHT = {"bytes_moved": "4 * n", "intensity": "1 / 4", "least_cycles": "n / 2"}
+
+
+def by_hand(chapter: dict[str, Any], **wrong: str) -> None:
+    answers = {**RIGHT, **wrong}
+    attempt(chapter, "scale", "scale", scale="\n".join(f"{name} = {value}" for name, value in answers.items()))
+
+
+def test_scale_solution(chapter: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+    attempt(chapter, "scale", "scale")
+    by_hand(chapter)
+    assert capsys.readouterr().out.count("ok: ") == 6
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "hint"),
+    [
+        ("bytes_moved", "6 * n", "only written"),
+        ("bytes_moved", "2 * n", "both vectors"),
+        ("bytes_moved", "2 + 2", "one element"),
+        ("bytes_moved", "8 * n", "2 bytes"),
+        ("bytes_moved", "32 * n", "bits or bytes"),
+        ("intensity", "bytes_moved / n", "the other way round"),
+        ("intensity", "2 * n / bytes_moved", "no addition"),
+        ("intensity", "1 / 3", "that is SAXPY"),
+        ("least_cycles", "bytes_moved / 12", "how many does this design use"),
+        ("least_cycles", "bytes_moved / 4", "at the same time"),
+        ("least_cycles", "n / 2 / clock_hz * 1e6", "not microseconds"),
+    ],
+)
+def test_scale_mistakes(chapter: dict[str, Any], name: str, wrong: str, hint: str) -> None:
+    with fails(hint):
+        by_hand(chapter, **{name: wrong})
+
+
+# ---- 2: a core body
+
+ADD = ("add-body", "add-design")
+TAKE = "a, b, out = x_in.acquire(1), y_in.acquire(1), y_out.acquire(1)\n"
+SUM = "for i in range_(TILE):\n    out[i] = a[i] + b[i]\n"
+GIVE = "x_in.release(1)\ny_in.release(1)\ny_out.release(1)\n"
+
+
+def test_add_solution(chapter: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+    attempt(chapter, "add", *ADD)
+    out = capsys.readouterr().out
+    assert out.count("ok: ") == 3 and "times the bound" in out
+
+
+@pytest.mark.parametrize(
+    ("body", "hint"),
+    [
+        (TAKE + SUM + "y_out.release(1)\n", "release both inputs"),
+        (TAKE + SUM + "x_in.release(1)\ny_out.release(1)\n", "release both inputs"),
+        (TAKE + SUM + "x_in.release(1)\ny_in.release(1)\n", "one release for each acquire"),
+        (TAKE + "out[0] = a[0] + b[0]\n" + GIVE, "loop over all TILE"),
+        (TAKE + SUM.replace("+", "*") + GIVE, "not the product"),
+        (TAKE + SUM.replace("a[i] + b[i]", "b[i]") + GIVE, "stored into the output"),
+        (TAKE + "c = a + b\n" + GIVE, "one element at a time"),
+        (TAKE + SUM.replace("range_", "range") + GIVE, "use range_"),
+        (TAKE + SUM.replace("TILE", "TILE + 1") + GIVE, "TILE elements, numbered from 0"),
+        (TAKE + "for _ in range_(objects):\n    " + SUM.replace("\n    ", "\n        ") + GIVE, "add each pair of elements once|use range_"),
+    ],
+)
+def test_add_mistakes(chapter: dict[str, Any], body: str, hint: str) -> None:
+    with fails(hint):
+        attempt(chapter, "add", *ADD, add_body=body)
+
+
+# ---- 3: a design
+
+RELU = ("relu-body", "relu-design")
+BOTH = "saxpy_bf16(x_in.acquire(1), y_in.acquire(1), between, a)\nrelu(between, y_out.acquire(1))\n"
+MADE = solution_blocks(CELLS["relu-design"])
+WORKER = "\n".join(line.strip() for line in CELLS["relu-design"].splitlines()[MADE[0].first + 1 : MADE[0].last]) + "\n"
+
+
+def test_relu_solution(chapter: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+    attempt(chapter, "relu", *RELU)
+    out = capsys.readouterr().out
+    assert out.count("ok: ") == 3 and "as good as the best known" in out
+
+
+@pytest.mark.parametrize(
+    ("body", "worker", "hint"),
+    [
+        ("saxpy_bf16(x_in.acquire(1), y_in.acquire(1), y_out.acquire(1), a)\n" + GIVE, WORKER, "relu has not been"),
+        (
+            "x = x_in.acquire(1)\nrelu(x, between)\nsaxpy_bf16(between, y_in.acquire(1), y_out.acquire(1), a)\n" + GIVE,
+            WORKER,
+            "comes after the addition",
+        ),
+        (
+            "y = y_in.acquire(1)\nsaxpy_bf16(x_in.acquire(1), y, between, a)\nrelu(y, y_out.acquire(1))\n" + GIVE,
+            WORKER,
+            "relu of y alone",
+        ),
+        (BOTH + "x_in.release(1)\ny_in.release(1)\n", WORKER, "one release for each acquire"),
+        (BOTH + GIVE, WORKER.replace("between]", "between, between]"), "item by item"),
+        (BOTH + GIVE, WORKER.replace(", a, n", ", n"), "item by item"),
+        (
+            BOTH.replace("relu(between, ", "relu(between[0], between[1])\nrelu(between[1], ").replace("between, a", "between[0], a") + GIVE,
+            WORKER.replace("between]", "[between, Buffer(TileType, name='more')]]"),
+            "one buffer of TILE elements is enough",
+        ),
+    ],
+)
+def test_relu_mistakes(chapter: dict[str, Any], body: str, worker: str, hint: str) -> None:
+    with fails(hint):
+        attempt(chapter, "relu", *RELU, relu_body=body, relu_design=worker)
+
+
+def test_relu_through_a_further_fifo(chapter: dict[str, Any]) -> None:
+    """A fifo from the tile to itself holds the intermediate result too, but it is not what was asked for."""
+    body = (
+        "s_out, s_in = between\nsaxpy_bf16(x_in.acquire(1), y_in.acquire(1), s_out.acquire(1), a)\ns_out.release(1)\n"
+        "relu(s_in.acquire(1), y_out.acquire(1))\ns_in.release(1)\n" + GIVE
+    )
+    worker = WORKER.replace('Buffer(TileType, name="between")', 'ObjectFifo(TileType, name="s")').replace(
+        "between]", "[between.prod(), between.cons()]]"
+    )
+    with fails("no further worker, no further fifo"):
+        attempt(chapter, "relu", *RELU, relu_body=body, relu_design=worker)
+
+
+# ---- all of them
+
+
+@pytest.mark.parametrize(("exercise", "cells"), [("scale", ("scale",)), ("add", ADD), ("relu", RELU)])
+def test_an_untouched_skeleton_is_told_to_begin(chapter: dict[str, Any], exercise: str, cells: tuple[str, ...]) -> None:
+    namespace = dict(chapter)
+    for name in cells:
+        execute(student_source(CELLS[name]), name, namespace)
+    with pytest.raises(CheckFailed, match=r"still empty"):
+        execute(CELLS[f"check-{exercise}"], f"check-{exercise}", namespace)
+
+
+def test_cells_are_short() -> None:
+    assert {name: len(source.splitlines()) for name, source in CELLS.items() if len(source.splitlines()) > 15} == {}
+
+
+def test_every_number_of_the_text_has_a_run() -> None:
+    """Each name that the text glues is given a value by ``npulab.numbers``, and each value is used."""
+    import re
+
+    text = "\n".join(cell["source"] for cell in nbformat.read(NOTEBOOK, as_version=4)["cells"] if cell["cell_type"] == "markdown")
+    used = set(re.findall(r"\{glue:text\}`(\w+)", text))
+    given: set[str] = set()
+    for source in CELLS.values():
+        for call in re.findall(r"npulab\.numbers\((.*?)\n?\)$", source, re.S | re.M):
+            given |= set(re.findall(r"(?:^|\(|, |\s)(\w+)=", call))
+    assert used == given
