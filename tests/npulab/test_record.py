@@ -31,6 +31,7 @@ def test_intensity_at_each_level_and_by_either_count() -> None:
     run = simulated(flops=98304)
     assert run.bytes("ddr") == 98304 and run.bytes("ddr", "each way") == 65536
     assert run.intensity("ddr") == 1.0 and run.intensity("l1", "each way") == 1.5
+    assert run.bytes("ddr", "by level") == 98304 and run.intensity("l1", "by level") == 1.5
     assert run.intensity("memtile") is None
 
 

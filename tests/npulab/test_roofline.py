@@ -115,6 +115,21 @@ def test_the_convention_can_be_chosen_at_the_prediction() -> None:
     assert each.roofline.convention == "each way" and "each way" in str(each)
 
 
+def test_by_level_each_level_is_counted_as_it_is_wired() -> None:
+    """Reading and writing share DDR; on the chip each direction has channels of its own."""
+    roof = rl.roofline("npu1", convention="by level")
+    assert roof.ridge("ddr") == rl.roofline("npu1").ridge("ddr")
+    assert roof.ridge("l1") == rl.roofline("npu1", convention="each way").ridge("l1")
+    p = rl.predict(1, {"ddr": (10, 30), "l1": (10, 30)}, roof)
+    assert (p.bytes["ddr"], p.bytes["l1"]) == (40, 30)
+    assert "both ways at DDR, each way on the chip" in str(roof) and "both ways at DDR" in str(p)
+
+
+def test_a_ceiling_of_the_callers_has_the_callers_source() -> None:
+    roof = rl.roofline("npu1", flops_per_cycle_and_tile=100, ceiling_source="counted by hand")
+    assert roof.ceiling == 1600 and "counted by hand" in str(roof)
+
+
 def test_a_prediction_is_a_lower_bound_and_says_so() -> None:
     report = machines.saxpy_report()
     run = Run.of_report(report, flops=32768, name="saxpy")

@@ -17,14 +17,27 @@ from npusim.machine import Coord, Machine
 from npusim.report import LEVELS, ChannelUse, CoreUse, Level, Report, TraceEvent, Traffic
 
 Kind = Literal["simulated", "measured"]
-Convention = Literal["both ways", "each way"]
-"""How bytes and bandwidth are counted: reads and writes together, or the busier of the two directions alone."""
+Convention = Literal["both ways", "each way", "by level"]
+"""How bytes and bandwidth are counted: reads and writes together, the busier of the two directions alone, or each level as it
+is wired: on the chip, where each direction has channels of its own, each way; at DDR, where they share one memory, both."""
 
 LEVEL_NAMES: dict[Level, str] = {"ddr": "DDR (shim DMA)", "memtile": "MemTile DMA", "l1": "compute-tile DMA"}
 
 
-def counted(traffic: Traffic, convention: Convention) -> int:
-    """Bytes of a level under a convention."""
+def way(convention: Convention, level: Level) -> Literal["both ways", "each way"]:
+    """What a convention means at a level."""
+    if convention == "by level":
+        return "both ways" if level == "ddr" else "each way"
+    return convention
+
+
+def counted_text(convention: Convention) -> str:
+    """A convention in words: ``both ways``, or ``both ways at DDR, each way on the chip``."""
+    return "both ways at DDR, each way on the chip" if convention == "by level" else convention
+
+
+def counted(traffic: Traffic, convention: Literal["both ways", "each way"]) -> int:
+    """Bytes of a level's traffic, counted one way or the other."""
     return traffic.total if convention == "both ways" else max(traffic.read, traffic.written)
 
 
@@ -114,7 +127,7 @@ class Run:
 
     def bytes(self, level: Level, convention: Convention = "both ways") -> int | None:
         """Bytes that DMA moved at a level; None when unknown."""
-        return None if self.traffic is None else counted(self.traffic[level], convention)
+        return None if self.traffic is None else counted(self.traffic[level], way(convention, level))
 
     def intensity(self, level: Level, convention: Convention = "both ways") -> float | None:
         """Operational intensity in FLOP/B; None when unknown or when nothing moved at that level."""

@@ -1,10 +1,11 @@
 """Rooflines at three memory levels: what a design can reach at most, and which level or the cores stand in its way.
 
-Levels: ``ddr`` (shim DMA, capped by what DDR delivers), ``memtile`` (MemTile DMA) and ``l1`` (compute-tile DMA). Two ways of
-counting are in use, and a ridge point means nothing without saying which; every function takes ``convention``:
+Levels: ``ddr`` (shim DMA, capped by what DDR delivers), ``memtile`` (MemTile DMA) and ``l1`` (compute-tile DMA). Several
+ways of counting are in use, and a ridge point means nothing without saying which; every function takes ``convention``:
 
 * ``both ways``: reads and writes together, against the bandwidth of both directions together;
-* ``each way``: the busier direction alone, against the bandwidth of one direction.
+* ``each way``: the busier direction alone, against the bandwidth of one direction;
+* ``by level``: as the machine is wired, each way on the chip and both ways at DDR.
 
 Bandwidths on the chip are channels x stream width, so work in FLOP/cycle and B/cycle: the clock cancels. DDR's measured
 caps are absolute (B/s), and only there does the clock matter.
@@ -18,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Any, Literal, NamedTuple
 
-from npulab.record import LEVEL_NAMES, Convention, Run, si
+from npulab.record import LEVEL_NAMES, Convention, Run, counted_text, si, way
 from npusim.devices import Device, device
 from npusim.report import LEVELS, Level, Traffic
 
@@ -38,7 +39,7 @@ class Bandwidth(NamedTuple):
     written: float
     total: float
 
-    def of(self, convention: Convention) -> float:
+    def of(self, convention: Literal["both ways", "each way"]) -> float:
         """B/cycle to draw the roof with; for ``each way`` the faster direction."""
         return self.total if convention == "both ways" else max(self.read, self.written)
 
@@ -57,13 +58,17 @@ class Roofline:
     channels: Mapping[Level, tuple[int, int]] = field(default_factory=dict)
     ceiling_source: str = ""
 
+    def width(self, level: Level) -> float:
+        """B/cycle of a level under the convention."""
+        return self.bandwidth[level].of(way(self.convention, level))
+
     def ridge(self, level: Level) -> float:
         """The ridge point of a level in FLOP/B: from there on the cores are the limit."""
-        return self.ceiling / self.bandwidth[level].of(self.convention)
+        return self.ceiling / self.width(level)
 
     def attainable(self, level: Level, intensity: float) -> float:
         """The most that one level allows at an operational intensity (FLOP/B), in FLOP/cycle."""
-        return min(self.ceiling, intensity * self.bandwidth[level].of(self.convention))
+        return min(self.ceiling, intensity * self.width(level))
 
     def counting(self, convention: Convention) -> Roofline:
         """The same roofline under the other way of counting."""
@@ -74,13 +79,14 @@ class Roofline:
         peak = f"{self.ceiling:,.6g} FLOP/cycle = {si(self.ceiling * self.device.clock_hz, 'FLOP/s')}"
         rows = [("compute", f"{peak} ({_tiles(self.tiles)}, {self.dtype}; {self.ceiling_source})")]
         for level in LEVELS:
-            width = self.bandwidth[level].of(self.convention)
+            width = self.width(level)
             speed = f"{width:.4g} B/cycle = {si(width * self.device.clock_hz, 'B/s')}"
             rows.append((LEVEL_NAMES[level], f"{speed}, ridge point {self.ridge(level):.4g} FLOP/B"))
         return rows
 
     def __str__(self) -> str:
-        head = f"Roofline of {self.device.name}, {self.scope}, counted {self.convention}, at {self.device.clock_hz / 1e9:g} GHz"
+        how = f"counted {counted_text(self.convention)}, at {self.device.clock_hz / 1e9:g} GHz"
+        head = f"Roofline of {self.device.name}, {self.scope}, {how}"
         return "\n".join([head, *(f"  {what:<16}  {value}" for what, value in self.rows())])
 
     __repr__ = __str__
@@ -116,18 +122,20 @@ def roofline(
     tiles: int | None = None,
     channels: Mapping[Level, tuple[int, int]] | None = None,
     flops_per_cycle_and_tile: float | None = None,
+    ceiling_source: str = "given by the caller",
     measured_ddr: bool = True,
 ) -> Roofline:
     """The roofline of a device, or of a part: ``tiles`` compute tiles and, for each level given in ``channels``, so many
     (reading, writing) DMA channels. ``flops_per_cycle_and_tile`` replaces the matrix-multiply peak of the element type
-    (2 FLOP a MAC), for code that cannot use it. Without ``measured_ddr`` the shim DMA alone limits DDR.
+    (2 FLOP a MAC), for code that cannot use it; ``ceiling_source`` says where it is from. Without ``measured_ddr`` the shim
+    DMA alone limits DDR.
 
     Raises:
         ValueError: if the device has no peak for the element type, or ``convention`` is unknown.
     """
     of = device(on) if isinstance(on, str) else on
-    if convention not in ("both ways", "each way"):
-        raise ValueError(f"convention must be 'both ways' or 'each way', got {convention!r}")
+    if convention not in ("both ways", "each way", "by level"):
+        raise ValueError(f"convention must be 'both ways', 'each way' or 'by level', got {convention!r}")
     count = of.compute_tiles if tiles is None else tiles
     source = f"{of.macs.source}, confidence {of.macs.confidence}"
     if flops_per_cycle_and_tile is None:
@@ -135,7 +143,7 @@ def roofline(
             raise ValueError(f"{of.name} has no matrix peak for {dtype!r}; known: {', '.join(of.macs.value)}")
         flops_per_cycle_and_tile = 2.0 * of.macs.value[dtype]
     else:
-        source = "given by the caller"
+        source = ceiling_source
     used = {**_all_channels(of, count), **(channels or {})}
     return Roofline(
         of,
@@ -227,7 +235,8 @@ class Prediction:
         return rows
 
     def __str__(self) -> str:
-        head = f"{self.name}: predicted from the roofline of {self.roofline.device.name}, counted {self.roofline.convention}"
+        how = f"counted {counted_text(self.roofline.convention)}"
+        head = f"{self.name}: predicted from the roofline of {self.roofline.device.name}, {how}"
         return "\n".join([head, *(f"  {what:<16}  {value}" for what, value in self.rows())])
 
     __repr__ = __str__
@@ -241,7 +250,9 @@ class Prediction:
         return f'<table class="dataframe npulab-run">{caption}<tbody>{cells}</tbody></table>'
 
 
-def _time(moved: Bytes, width: Bandwidth, convention: Convention, level: Level) -> tuple[int, float]:
+def _time(
+    moved: Bytes, width: Bandwidth, convention: Literal["both ways", "each way"], level: Level
+) -> tuple[int, float]:
     """(bytes under the convention, cycles)."""
     if isinstance(moved, int) and convention == "each way":
         raise ValueError(f"counting each way needs (read, written) bytes for {level}, got one number")
@@ -279,7 +290,7 @@ def predict(
     moved: dict[Level, int] = {}
     bounds: dict[Limit, float] = {"compute": flops / roof.ceiling}
     for level, n in bytes_by_level.items():
-        moved[level], bounds[level] = _time(n, roof.bandwidth[level], roof.convention, level)
+        moved[level], bounds[level] = _time(n, roof.bandwidth[level], way(roof.convention, level), level)
     return Prediction(name, roof, flops, moved, bounds)
 
 
@@ -290,6 +301,13 @@ def plot(
     from npulab.roofplot import plot as draw  # matplotlib only when something is plotted
 
     return draw(*points, roof=roof, unit=unit, title=title)
+
+
+def levels(*points: Any, **options: Any) -> Any:
+    """The same points on the roof of each level, side by side; see :func:`npulab.roofpanels.levels`."""
+    from npulab.roofpanels import levels as draw
+
+    return draw(*points, **options)
 
 
 def alt(picture: Any) -> str:

@@ -16,7 +16,7 @@ from matplotlib.ticker import FuncFormatter
 
 from npulab.draw.svg import Picture, wrap
 from npulab.draw.theme import FONT, HUES
-from npulab.record import LEVEL_NAMES, Run, si
+from npulab.record import LEVEL_NAMES, Run, counted_text, si
 from npulab.roofline import Prediction, Roofline
 from npusim.report import LEVELS, Level
 
@@ -72,7 +72,8 @@ def point(of: Any, roof: Roofline) -> Point:
     raise TypeError(f"cannot plot a {type(of).__name__}; pass a Run, a Prediction or a Point")
 
 
-def _num(value: float) -> str:
+def number(value: float) -> str:
+    """Three or four digits; whole thousands with commas."""
     return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
 
 
@@ -92,7 +93,7 @@ class _Plot:
     def roofs(self) -> None:
         for level in LEVELS:
             ridge, colour = self.roof.ridge(level), HUES[LEVEL_HUES[level]][0]
-            width = self.roof.bandwidth[level].of(self.roof.convention)
+            width = self.roof.width(level)
             xs = np.array([self.left, ridge])
             speed = (
                 f"{width:.4g} B/cycle" if self.unit == "FLOP/cycle" else si(width * self.roof.device.clock_hz, "B/s")
@@ -113,7 +114,7 @@ class _Plot:
         top = self.roof.ceiling * self.scale
         self.axes.plot([first, self.right], [top, top], color=INK, lw=2)
         tiles = "1 tile" if self.roof.tiles == 1 else f"{self.roof.tiles} tiles"
-        words = f"compute ceiling {_num(top)} {self.unit} ({self.roof.dtype}, {tiles})"
+        words = f"compute ceiling {number(top)} {self.unit} ({self.roof.dtype}, {tiles})"
         self.axes.annotate(words, (self.right, top), (-4, 6), textcoords="offset points", ha="right", color=INK)
 
     def marks(self) -> None:
@@ -133,7 +134,7 @@ class _Plot:
                 "mfc": fill,
                 "mec": INK,
                 "ls": "none",
-                "label": f"{p.name}: {p.kind} {_num(y)} {self.unit}",
+                "label": f"{p.name}: {p.kind} {number(y)} {self.unit}",
             }
             self.axes.plot([], [], marker=marker, ms=size, **legend)
             beside = (8, 4) if p.kind == "predicted" else (8, -12)  # what was predicted lies above what was achieved
@@ -144,7 +145,7 @@ class _Plot:
         lowest = min([p.flops_per_cycle for p in self.points], default=self.roof.ceiling / 100)
         ax.set(xscale="log", yscale="log", xlim=(self.left, self.right))
         ax.set_ylim(min(lowest, self.roof.ceiling / 30) * self.scale / 3, self.roof.ceiling * self.scale * 2.4)
-        ax.set_xlabel(f"operational intensity (FLOP/B, bytes counted {self.roof.convention})", color=INK)
+        ax.set_xlabel(f"operational intensity (FLOP/B, bytes counted {counted_text(self.roof.convention)})", color=INK)
         ax.set_ylabel(self.unit, color=INK)
         ax.grid(True, which="major", color=INK, alpha=0.15, lw=0.8)
         ax.tick_params(which="both", colors=INK)
@@ -169,14 +170,14 @@ class _Plot:
         return out.getvalue()
 
     def alt(self) -> str:
-        words = [f"Roofline of {self.roof.device.name}, {self.roof.scope}, bytes counted {self.roof.convention}."]
-        words.append(f"Compute ceiling {_num(self.roof.ceiling * self.scale)} {self.unit} for {self.roof.dtype}.")
+        words = [f"Roofline of {self.roof.device.name}, {self.roof.scope}, bytes counted {counted_text(self.roof.convention)}."]
+        words.append(f"Compute ceiling {number(self.roof.ceiling * self.scale)} {self.unit} for {self.roof.dtype}.")
         for level in LEVELS:
-            width = self.roof.bandwidth[level].of(self.roof.convention)
+            width = self.roof.width(level)
             words.append(f"{LEVEL_NAMES[level]}: {width:.4g} B/cycle, ridge point {self.roof.ridge(level):.3g} FLOP/B.")
         for p in self.points:
             at = ", ".join(f"{p.intensity[k]:.3g} FLOP/B at {LEVEL_NAMES[k]}" for k in LEVELS if k in p.intensity)
-            words.append(f"{p.name}, {p.kind}: {_num(p.flops_per_cycle * self.scale)} {self.unit}; {at}.")
+            words.append(f"{p.name}, {p.kind}: {number(p.flops_per_cycle * self.scale)} {self.unit}; {at}.")
         return " ".join(words)
 
 
