@@ -23,9 +23,10 @@ from ml_dtypes import bfloat16
 from npusim.hostcc import available
 from npusim.hostcc.build import build
 from npusim.hostcc.compiler import Arch
+from npusim.hostcc.model import worker_of
 from npusim.hostcc.rates import Counts
 from npusim.hostcc.source import Source
-from npusim.hostcc.worker import Place, Worker
+from npusim.hostcc.worker import Place
 
 ARCHES: tuple[Arch, ...] = ("AIE2", "AIE2P")
 PROGRAM_MEMORY = 16 * 1024  # bytes: AM020 chapter 2
@@ -47,7 +48,6 @@ class Kernels:
 
     def __init__(self, source: Source) -> None:
         self.program = build(source)
-        self._worker = Worker(self.program)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name not in [f.name for f in self.program.functions]:
@@ -66,12 +66,8 @@ class Kernels:
         return second
 
     def _once(self, name: str, arguments: Sequence[Any], place: Place, received: bytes, seconds: float) -> Result:
-        outcome = self._worker.call(name, arguments, place=place, received=received, seconds=seconds)
+        outcome = worker_of(self.program).call(name, arguments, place=place, received=received, seconds=seconds)
         return Result(outcome.counts, outcome.sent)
-
-    def close(self) -> None:
-        """End the process."""
-        self._worker.close()
 
 
 def _twins(arguments: Sequence[Any], copies: Sequence[Any]) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 
 import numpy as np
@@ -48,26 +49,26 @@ def test_a_syntax_error_is_shown_with_its_line():
     with pytest.raises(DesignError) as caught:
         kernel(scalar("for (int i = 0; i < 256; ++i)\n    out[i] = in[i] + ;"))
     said = str(caught.value)
-    assert said.startswith("kernel 'f' does not compile:\nf.cc:5: expected primary-expression before ';' token")
+    assert re.match(r"kernel 'f' does not compile:\nf\.cc:5: expected (primary-)?expression", said)
     assert "out[i] = in[i] + ;" in said
     assert "unit.cc" not in said
     assert "npusim_host" not in said
 
 
 def test_an_unknown_name():
-    with pytest.raises(DesignError, match=r"f\.cc:4: 'k' was not declared in this scope"):
+    with pytest.raises(DesignError, match=r"f\.cc:4: ('k' was not declared|use of undeclared identifier 'k')"):
         kernel(scalar("out[0] = k;"))
 
 
 def test_only_the_first_errors_are_shown():
-    with pytest.raises(DesignError, match=r"(?s)f\.cc:4: 'a' was.*'b' was.*'c' was.*\.\.\. and \d more$"):
+    with pytest.raises(DesignError, match=r"(?s)f\.cc:4: .*'a'.*f\.cc:4: .*'b'.*f\.cc:4: .*'c'.*\.\.\. and \d more$"):
         kernel(scalar("a; b; c; d;"))
 
 
 def test_a_missing_file_and_a_missing_include(tmp_path):
     with pytest.raises(DesignError, match=r"there is no source file .*none\.cc"):
         compile_kernel(KernelDecl("f", (I32, I32), source_file=str(tmp_path / "none.cc")), NPU1)
-    with pytest.raises(DesignError, match=r"f\.cc:2: table\.h: No such file or directory"):
+    with pytest.raises(DesignError, match=r"f\.cc:2: (table\.h: No such file|'table\.h' file not found)"):
         kernel(scalar("", '#include "table.h"'))
 
 

@@ -184,6 +184,7 @@ def test_mistakes_are_clear_errors(change, message, monkeypatch):
 
 def test_without_a_compiler_it_says_what_to_install(monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.delenv("NPUSIM_CXX", raising=False)
     with pytest.raises(UnsupportedError, match=r"'squares' must be compiled for the host.*apt install g\+\+.*NPUSIM_CXX"):
         simulate(one_core(SQUARES, "squares", np.int32), [np.arange(N, dtype=np.int32), np.zeros(N, np.int32)])
 

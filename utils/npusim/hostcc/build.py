@@ -197,7 +197,8 @@ def _link(compiler: Compiler, objects: list[Path], program: Path) -> None:
     libraries = ["-ldl"] if os.uname().sysname == "Linux" else []
     done = compiler.run(["-pie", "-rdynamic", *map(str, objects), "-o", str(program), *libraries])
     if done.returncode:
-        names = sorted(set(re.findall(r"undefined reference to [`']([^'`]+)'", done.stderr)))
+        undefined = re.findall(r"undefined reference to [`']([^'`]+)'|undefined symbol: (\w+)", done.stderr)
+        names = sorted({a or b for a, b in undefined})
         what = f"nothing defines {', '.join(names)}" if names else done.stderr[-2000:]
         raise DesignError(f"the kernel's program cannot be linked: {what}")
 

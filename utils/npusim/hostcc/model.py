@@ -32,7 +32,7 @@ _WORKERS_MAX = 16
 _COUNTS: dict[tuple[Any, ...], Counts] = {}
 
 
-def _worker(program: Program) -> Worker:
+def worker_of(program: Program) -> Worker:
     """The running process of a program; the least recently used one ends when there are too many."""
     key = str(program.path)
     worker = _WORKERS.pop(key, None) or Worker(program)
@@ -63,13 +63,13 @@ class HostKernel:
         """Run once. Shapes and dtypes as declared; ``cascade`` as a kernel model gets it."""
         values = [self._value(i, a) for i, a in enumerate(arguments)]
         if not self.uses_cascade:
-            _worker(self.program).call(self.symbol, values)
+            worker_of(self.program).call(self.symbol, values)
             return
         counts = self.counts([v for v in values if not isinstance(v, np.ndarray)])
         received = b""
         if counts.cascade_in:
             received = cascade.get(counts.cascade_in, np.uint8).tobytes()
-        outcome = _worker(self.program).call(self.symbol, values, received=received)
+        outcome = worker_of(self.program).call(self.symbol, values, received=received)
         if outcome.counts.cascade_in != counts.cascade_in:
             raise DesignError(
                 f"kernel {self.decl.name!r} took {outcome.counts.cascade_in} bytes from the cascade, and {counts.cascade_in} "
@@ -96,7 +96,7 @@ class HostKernel:
         values = [np.ones(k.shape, k.dtype) if isinstance(k, MemRefType) else next(rest) for k in self.decl.arg_types]
         received = bytes(CASCADE) if self.uses_cascade else b""
         try:
-            return _worker(self.program).call(self.symbol, values, place="start", received=received).counts
+            return worker_of(self.program).call(self.symbol, values, place="start", received=received).counts
         except DesignError as error:
             raise DesignError(f"{error}; this was while its operations were counted, on arrays of ones") from None
 
