@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from npusim.errors import DesignError, UnsupportedError
+from npusim.frontends.finder import simulated
 from npusim.frontends.iron import host_cli, host_utils, host_verify
 
 
@@ -88,6 +89,9 @@ def test_trace_configuration_is_accepted_and_not_used():
 
 def test_compiled_files_cannot_be_run():
     kernel = host_utils.NPUKernel("a.xclbin", "insts.bin")
+    with simulated():
+        from aie.utils import DefaultNPURuntime
+    assert DefaultNPURuntime is host_utils.DefaultNPURuntime
     for run in (
         kernel,
         lambda: host_utils.DefaultNPURuntime.load(kernel),

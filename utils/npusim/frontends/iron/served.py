@@ -133,7 +133,11 @@ TABLE: dict[str, tuple[Source, ...]] = {
     "aie.helpers.taplib.tas": ((".iron.taplib", "TensorAccessSequence"),),
     "aie.helpers.taplib.tensortiler2d": ((".iron.tiler", "TensorTiler2D"),),
     "aie.helpers.util": ((".iron.util", "*"),),
-    "aie.utils": (*_CURRENT, *_TENSORS, (".iron.host_utils", "HostRuntime NPUKernel TraceConfig cleanup_npu_runtime")),
+    "aie.utils": (
+        *_CURRENT,
+        *_TENSORS,
+        (".iron.host_utils", "DefaultNPURuntime HostRuntime NPUKernel TraceConfig cleanup_npu_runtime"),
+    ),
     "aie.utils.benchmark": ((".iron.host_verify", "BenchmarkResult Stats print_benchmark run_iters"),),
     "aie.utils.callabledesign": ((".iron.jit", "CallableDesign"),),
     "aie.utils.compile": ((".iron.toolchain", "*COMPILE"),),
