@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import os
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import pytest
@@ -166,10 +168,45 @@ def test_command_says_what_it_did_not_find(
     assert capsys.readouterr().err.startswith("npulab student: no ")
 
 
+GLUED_TEXT = "It took {glue:text}`time_us:,.1f` µs, {glue:}`ratio` times the bound; `{x}` and {ref}`there` stay."
+
+
+def glued_notebook() -> Any:
+    answer = new_markdown_cell("{glue:text}`hidden:.0f` in all", metadata={"tags": ["solution"]})
+    return new_notebook(
+        cells=[new_markdown_cell(GLUED_TEXT), new_code_cell("'{glue:}`x`'"), answer, new_markdown_cell("{glue:text}`ratio:.2f`")]
+    )
+
+
 def test_numbers_of_the_text_become_their_names() -> None:
-    text = "It took {glue:text}`time_us:,.1f` µs, {glue:}`ratio` times the bound; `{x}` and {ref}`there` stay."
-    notebook = new_notebook(cells=[new_markdown_cell(text), new_code_cell("'{glue:}`x`'")])
+    notebook = glued_notebook()
     student = student_notebook(notebook)
-    assert student["cells"][0]["source"] == "It took `time_us` µs, `ratio` times the bound; `{x}` and {ref}`there` stay."
-    assert student["cells"][1]["source"] == "'{glue:}`x`'"
-    assert notebook["cells"][0]["source"] == text
+    assert [cell["source"] for cell in student["cells"]] == [
+        "It took `time_us` µs, `ratio` times the bound; `{x}` and {ref}`there` stay.",
+        "'{glue:}`x`'",
+        "`ratio`",
+    ]
+    assert notebook["cells"][0]["source"] == GLUED_TEXT
+
+
+def test_numbers_of_the_text_are_those_of_the_page(tmp_path: Path) -> None:
+    page = tmp_path / "_build" / "html" / "book" / "chapter.html"
+    page.parent.mkdir(parents=True)
+    spans = [f'<span class="pasted-text">{text}</span>' for text in ("1,234.5", "&lt;1.3", "7", "1.30")]
+    page.write_text("<p>" + " and ".join(spans) + "</p>")
+    source, target = tmp_path / "book" / "chapter.ipynb", tmp_path / "student.ipynb"
+    source.parent.mkdir()
+    nbformat.write(glued_notebook(), source)
+    later = source.stat().st_mtime + 10
+    os.utime(page, (later, later))
+    assert main(["student", str(source), "-o", str(target)]) == 0
+    texts = [cell["source"] for cell in nbformat.read(target, as_version=4)["cells"]]
+    assert texts == ["It took 1,234.5 µs, <1.3 times the bound; `{x}` and {ref}`there` stay.", "'{glue:}`x`'", "1.30"]
+    os.utime(source, (later + 10, later + 10))
+    assert main(["student", str(source), "-o", str(target)]) == 0
+    assert "`time_us` µs" in target.read_text(), "an older page tells nothing"
+
+
+def test_a_page_of_another_state_is_noticed() -> None:
+    with pytest.raises(ValueError, match="takes 4 numbers from its run, and its page shows 1"):
+        student_notebook(glued_notebook(), numbers=["1"])

@@ -152,7 +152,8 @@ def offer_student_versions(root: Path) -> None:
     for notebook in chapters(root):
         download = root / HTML / "_sources" / notebook.relative_to(root)
         if download.is_file():
-            write_student(notebook, download)
+            page = (root / HTML / notebook.relative_to(root)).with_suffix(".html")
+            write_student(notebook, download, page if page.is_file() else None)
 
 
 def run_jupyter_book(root: Path) -> None:

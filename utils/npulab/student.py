@@ -9,8 +9,8 @@ A chapter's notebook is the single source. In a code cell, the lines between the
 block by one line, ``# YOUR CODE HERE (about N lines)``; where the block is the body of a function or loop, ``...`` follows so
 that the cell still compiles. N counts the lines of the solution that are neither blank nor comments.
 
-In the text, a number that the page takes from the run (``{glue:text}`name:.1f```) becomes its name, ``name``: JupyterLab shows
-no such roles, and the notebook prints each number under its name.
+JupyterLab does not show a number that the page takes from the run (``{glue:text}`name:.1f```). In the student version it stands as
+on the built page; without one as its name, ``name``, under which the notebook prints it.
 
 Cells tagged ``solution`` (a worked answer in words, or shown in full) are left out, and every output is cleared. Cells tagged
 ``check`` are kept: in an untouched student version they, and only they, fail.
@@ -20,11 +20,12 @@ from __future__ import annotations
 
 import argparse
 import copy
+import html
 import io
 import re
 import sys
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,9 +35,12 @@ import nbformat
 BEGIN = "### BEGIN SOLUTION"
 END = "### END SOLUTION"
 SOLUTION_TAG = "solution"
+HTML = "_build/html"
+"""Where the site is built, in the repository."""
 CHECK_TAG = "check"
 GLUED = re.compile(r"\{glue:[a-z]*\}`(\w+)(?::[^`]*)?`")
 """A number in the text that MyST-NB takes from the run."""
+_SHOWN = re.compile(r'<span class="pasted-text">([^<]*)</span>')
 
 
 class SolutionMarkerError(ValueError):
@@ -138,7 +142,6 @@ def cell_name(path: str, index: int, cell: Any) -> str:
 def _student_cell(cell: Any, where: str) -> Any:
     cell = copy.deepcopy(cell)
     if cell["cell_type"] != "code":
-        cell["source"] = GLUED.sub(r"`\1`", cell["source"])
         return cell
     cell["source"] = student_source(cell["source"], where)
     cell["outputs"] = []
@@ -147,33 +150,68 @@ def _student_cell(cell: Any, where: str) -> Any:
     return cell
 
 
-def student_notebook(notebook: Any, path: str = "notebook") -> Any:
-    """The student version of a notebook (an ``nbformat`` node, left as it is).
+def glued(notebook: Any) -> list[str]:
+    """The names of the numbers that the text takes from the run, in order, each as often as it stands there."""
+    texts = [cell["source"] for cell in notebook["cells"] if cell["cell_type"] == "markdown"]
+    return [found[1] for text in texts for found in GLUED.finditer(text)]
+
+
+def shown_numbers(page: Path) -> list[str]:
+    """Those numbers as a built page shows them, in the same order."""
+    return [html.unescape(text) for text in _SHOWN.findall(page.read_text(encoding="utf-8"))]
+
+
+def _put_numbers(cells: list[Any], numbers: Sequence[str]) -> None:
+    """Put numbers, one for each glue role, into the text of the cells."""
+    remaining = iter(numbers)
+    for cell in cells:
+        if cell["cell_type"] == "markdown":
+            cell["source"] = GLUED.sub(lambda _: next(remaining), cell["source"])
+
+
+def student_notebook(notebook: Any, path: str = "notebook", numbers: Sequence[str] | None = None) -> Any:
+    """The student version of a notebook (an ``nbformat`` node, left as it is); ``numbers`` are those of :func:`shown_numbers`.
 
     Raises:
         SolutionMarkerError: naming the cell whose markers do not pair up.
+        ValueError: if there are not as many ``numbers`` as the text takes from the run.
     """
-    result = copy.deepcopy(notebook)
+    result, names = copy.deepcopy(notebook), glued(notebook)
+    if numbers is not None and len(numbers) != len(names):
+        raise ValueError(f"{path} takes {len(names)} numbers from its run, and its page shows {len(numbers)}: build it anew")
+    _put_numbers(result["cells"], [f"`{name}`" for name in names] if numbers is None else numbers)
     result["cells"] = [
         _student_cell(cell, cell_name(path, index, cell))
-        for index, cell in enumerate(notebook["cells"])
+        for index, cell in enumerate(result["cells"])
         if SOLUTION_TAG not in tags(cell)
     ]
     return result
 
 
-def write_student(source: Path, target: Path) -> None:
-    """Read the notebook ``source`` and write its student version to ``target``, making folders as needed.
+def write_student(source: Path, target: Path, page: Path | None = None) -> None:
+    """Read the notebook ``source`` and write its student version to ``target``, making folders as needed. ``page`` is the built
+    page of the notebook, if there is one.
 
     Raises:
         SolutionMarkerError: if a cell's markers do not pair up; nothing is written then.
         FileExistsError: if ``target`` is ``source``, whose solutions would be lost.
+        ValueError: if ``page`` belongs to another state of the notebook.
     """
     if source.resolve() == target.resolve():
         raise FileExistsError(f"{target} is the solution version itself; name another file with -o")
-    notebook = student_notebook(nbformat.read(source, as_version=4), str(source))
+    numbers = None if page is None else shown_numbers(page)
+    notebook = student_notebook(nbformat.read(source, as_version=4), str(source), numbers)
     target.parent.mkdir(parents=True, exist_ok=True)
     nbformat.write(notebook, target)
+
+
+def fresh_page(source: Path) -> Path | None:
+    """The built page of a notebook of the repository that the notebook lies in, if it is there and not older."""
+    for root in source.resolve().parents:
+        page = root / HTML / source.resolve().relative_to(root).with_suffix(".html")
+        if page.is_file() and page.stat().st_mtime >= source.stat().st_mtime:
+            return page
+    return None
 
 
 def plan(source: Path, output: Path | None) -> Iterator[tuple[Path, Path]]:
@@ -206,9 +244,9 @@ def run(arguments: argparse.Namespace) -> int:
     """``npulab student``: write the student versions and say where; returns the exit code."""
     try:
         for source, target in plan(arguments.source, arguments.output):
-            write_student(source, target)
+            write_student(source, target, fresh_page(source))
             print(f"{source} -> {target}")
-    except (SolutionMarkerError, FileNotFoundError, FileExistsError) as error:
+    except (ValueError, FileNotFoundError, FileExistsError) as error:  # SolutionMarkerError is a ValueError
         print(f"npulab student: {error}", file=sys.stderr)
         return 1
     return 0
