@@ -49,7 +49,7 @@ def sequence(x_ddr, y_ddr, x_prod, y_prod, out_cons):
 def saxpy(x: In, y: InOut, *, n: CompileTime[int], a: CompileTime[float] = 3.0):
     """x and y: n bf16 elements, a multiple of TILE; a is rounded to bf16."""
     if n < TILE or n % TILE:
-        raise ValueError(f"n = {n} is no positive multiple of {TILE}: pad x and y")
+        raise ValueError(f"n = {n} is no positive multiple of {TILE}: pad it")
     of_x = ObjectFifo(TileType, name="x", depth=2)
     of_y = ObjectFifo(TileType, name="y", depth=2)
     of_out = ObjectFifo(TileType, name="out", depth=2)
