@@ -16,7 +16,7 @@ SOURCE = Path(__file__).with_name("vectors.cc")
 NAMES = re.findall(r"\w+", """float_to_bf16 float_to_bf16_by_default shift_down scalar_bf16 add_bf16 sub_bf16 max_bf16 min_bf16 mul_bf16 negmul_bf16
 neg_bf16 abs_bf16 select_bf16 add_float mul_float add_int16 sub_uint8 saturating_add_int8 xor_int32 max_int32 abs_int32
 logical_int32 arithmetic_int32 mac_msc_bf16 mul_int16 mul_int16_wraps compared reduce_bf16 reduce_float reduce_int32 reshaped
-parts widths copy_with_iterators copy_unaligned functions powers scalar_arithmetic""")
+parts widths copy_with_iterators copy_unaligned functions powers scalar_arithmetic operators loops""")
 MODES = {0: "floor", 1: "ceil", 2: "zero", 3: "away", 8: "-inf", 9: "+inf", 10: "to zero", 11: "from zero", 12: "even", 13: "odd"}
 RNG = np.random.default_rng(5)
 F32 = np.float32
@@ -323,3 +323,22 @@ def test_scalar_arithmetic(kernels):
     expected[0], expected[1] = np.uint16(0xFF7F).view(bfloat16), bfloat16(1 / 3)
     assert same_bits(out, expected)
     assert same_bits(wide, x * F32(2.5) + y)
+
+
+# ---- the language
+
+
+def test_operators(kernels):
+    a, b = RNG.integers(-100, 100, (2, 16), dtype=np.int32)
+    out = np.zeros(16, np.int32)
+    kernels.operators(a, b, out)
+    total = a + b - (a & b) + (a ^ 3) + b + (a << 2) - (b >> 1)
+    assert same_bits(out, np.where((a < b) | (a == b), ~total, total))
+
+
+def test_every_sort_of_loop_runs_as_written_and_is_counted(kernels):
+    x, out = np.arange(8, dtype=np.int32), np.zeros(2, np.int32)
+    counts = kernels.loops(x, out, np.int32(8)).counts
+    assert out.tolist() == [28 - 8 + 4 + 500, 5]
+    # turns of while count its last look at the condition, too
+    assert counts.turns == (8 + 1) + 8 + 3 + 5 + 5

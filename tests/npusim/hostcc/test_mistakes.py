@@ -89,6 +89,15 @@ def test_exp2_is_for_one_generation():
 def test_what_the_header_does_not_have_is_our_gap():
     with pytest.raises(UnsupportedError, match=r"aie::sliding_mul_ops is not in the host's aie_api header"):
         kernel(vectors("using ops = aie::sliding_mul_ops<8, 8, 1, 1, 1, bfloat16, bfloat16>;"), BF16, BF16)
+    with pytest.raises(UnsupportedError, match=r"bfp16ebs8, which Peano may know, is not in the host's aie_api header"):
+        kernel(vectors("bfp16ebs8 *p; (void)p;"), BF16, BF16)
+    with pytest.raises(UnsupportedError, match=r"mul_elem_16_2, which Peano may know"):
+        kernel(vectors("auto a = mul_elem_16_2(aie::load_v<32>(in), aie::load_v<32>(in));"), BF16, BF16)
+
+
+def test_a_misspelt_name_of_the_api_is_a_mistake():
+    with pytest.raises(DesignError, match=r"f\.cc:3: .*'laod_v'"):
+        kernel(vectors("aie::store_v(out, aie::laod_v<32>(in));"), BF16, BF16)
 
 
 def test_a_header_of_the_api_that_the_host_has_not_is_our_gap():

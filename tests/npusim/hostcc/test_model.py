@@ -235,7 +235,7 @@ def test_issues_are_counted_in_the_device_s_widths(device):
     # widening the operands is free (products take them as they are); narrowing the products is a move
     assert model.cycles(tile, tile, 1024, 1.0, device=device) == START_AND_END + 1024 // lanes + 1
     assert model.cycles(tile, tile, 512, 1.0, device=device) < model.cycles(tile, tile, 1024, 1.0, device=device)
-    assert (model.source, model.confidence) == (rates.SOURCE, "L")
+    assert (model.source, model.confidence, model.uses_cascade) == (rates.SOURCE, "L", False)
 
 
 def test_published_cycles_of_a_library_kernel():

@@ -1,6 +1,7 @@
 // One function for each thing of the host header that test_header.py compares with numpy.
 
 #include <aie_api/aie.hpp>
+#include <aie_api/operators.hpp>
 
 extern "C" {
 
@@ -188,6 +189,33 @@ void scalar_arithmetic(const bfloat16 *a, const bfloat16 *b, bfloat16 *out, floa
   const uint16 bits = 0xff7f;
   out[0] = *(const bfloat16 *)&bits;
   out[1] = third;
+}
+
+// ---- the operators, and every sort of loop
+
+void operators(const int32 *pa, const int32 *pb, int32 *out) {
+  using namespace aie::operators;
+  const auto a = aie::load_v<16>(pa), b = aie::load_v<16>(pb);
+  auto sum = a + b - (a & b) + (a ^ 3) - (-b);
+  sum += a << 2;
+  sum -= b >> 1;
+  aie::store_v(out, aie::select(sum, ~sum, (a < b) | (a == b)));
+}
+void loops(const int32 *in, int32 *out, int32 n) {
+  int i = 0, total = 0;
+  while (i < n) total += in[i++];
+  do
+    total -= 1;
+  while (--i);
+  for (const int k : {1, 2, 3})
+    if (k == 2) continue;
+    else total += k;
+  for (;;) {
+    if (++i == 5) break;
+  }
+  for (int j = 0, k = 10; j < k; ++j, --k) total += 100;
+  out[0] = total;
+  out[1] = i;
 }
 
 } // extern "C"

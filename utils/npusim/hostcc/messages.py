@@ -13,10 +13,24 @@ from npusim.hostcc.source import Source
 
 _DIAGNOSTIC = re.compile(r"^(?P<file>[^\s:][^:]*):(?P<line>\d+):(?:(?P<column>\d+):)? (?P<kind>fatal error|error|note|warning): (?P<text>.*)$")
 _VIA = re.compile(r"^(?P<file>[^\s:][^:]*):(?P<line>\d+):(?:\d+:)?\s+(?:required from|in .*required|recursively required)")
-_UNSERVED = re.compile(
+_MISSING = re.compile(
     r"'(?P<a>\w+)' is not a member of 'aie'|'(?P<b>\w+)' in namespace 'aie' does not name|"
     r"no (?:member|type|template) named '(?P<c>\w+)' in namespace 'aie'"
 )
+_API = re.compile(
+    r"sliding_m\w+|fft_\w+|sparse_\w+|block_\w+|bfp_\w+|op_\w+|make_\w+|tensor_\w+|unaligned_\w+|interleave_\w+|buffered_\w+|"
+    r"vector_\w+|print\w*|unroll_\w+|c?begin_\w+|sincos\w*|(?:load|store)_floor\w*|m(?:ul|ac)_(?:anti)?sym\w*|"
+    r"\w*circular\w*|\w*pattern\w*|\w*span\w*|\w+_(?:stream|lock|sem|iterator)|pipelined_loops?|filter_mode|abs_square|"
+    r"accumulate|mma?c?ul_fn|mmac_fn|conj|real|imag|cos|sin|clz|contains|mutex|cfr"
+)
+"""Names of Xilinx/aie_api (include/aie_api/*.hpp) that our header does not have. What is in neither is a mistake."""
+_UNDECLARED = re.compile(r"'(?P<a>\w+)' (?:was not declared in this scope|does not name a type)|(?:undeclared identifier|unknown type name) '(?P<b>\w+)'")
+_BELOW = re.compile(
+    r"u?int4|c(?:int16|int32|float|bfloat16)|bfp16\w+|(?:undef_)?v\d+\w+|(?:mul|mac|msc|negmul|addmac)_(?:elem|conv|\d)\w*|"
+    r"load_lut\w*|(?:get|put)_(?:ss|ms|wss)\w*|get_scd\w*|(?:lock_)?(?:acquire|release)\w*|broadcast_\w+|extract_v\w+|l?srs\w*|l?ups\w*|"
+    r"shift_bytes|shuffle"
+)
+"""Types and intrinsics of the core's compiler that are below the API (Xilinx/llvm-aie clang/lib/Headers)."""
 _NO_HEADER = re.compile(r"'?(?P<name>(?:aie_api|adf)/[^':]+)'?(?:: No such file| file not found)")
 _STATIC = re.compile(r"^static assertion failed(?: due to requirement .*?)?: ")
 
@@ -64,15 +78,19 @@ def _errors(said: str) -> Iterator[_Message]:
 def explain(source: Source, said: str) -> NpuError:
     """The error to raise for what the compiler said about a source.
 
-    UnsupportedError where the source names something of the AIE API that our header does not have, else DesignError.
+    UnsupportedError where the source names something of the AIE API or of Peano that our header does not have, else DesignError.
     """
     kernel = ", ".join(source.names)
     errors = list(_errors(said))
-    missing = next((m for e in errors if (m := _UNSERVED.search(e.text))), None)
+    missing = _named(errors, _MISSING, _API)
     if missing:
-        name = next(filter(None, missing.groups()))
         return UnsupportedError(
-            f"kernel {kernel!r}: aie::{name} is not in the host's aie_api header (the real one may have it)\n{_text(errors)}"
+            f"kernel {kernel!r}: aie::{missing} is not in the host's aie_api header; the real one has it\n{_text(errors)}"
+        )
+    below = _named(errors, _UNDECLARED, _BELOW)
+    if below:
+        return UnsupportedError(
+            f"kernel {kernel!r}: {below}, which Peano may know, is not in the host's aie_api header\n{_text(errors)}"
         )
     header = next((m["name"] for e in errors if (m := _NO_HEADER.search(e.text))), None)
     if header:
@@ -83,6 +101,13 @@ def explain(source: Source, said: str) -> NpuError:
     if undeclared:
         return DesignError(f"kernel {undeclared!r}: its source {source.title} defines no function of that name")
     return DesignError(f"kernel {kernel!r} does not compile:\n{_text(errors) or said[-2000:]}")
+
+
+def _named(errors: list[_Message], what: re.Pattern[str], known: re.Pattern[str]) -> str | None:
+    """The first name that an error of one sort complains of, if it is a known one."""
+    found = (match for e in errors if (match := what.search(e.text)))
+    names = (next(filter(None, match.groups())) for match in found)
+    return next((name for name in names if known.fullmatch(name)), None)
 
 
 def _names(error: _Message, name: str) -> bool:

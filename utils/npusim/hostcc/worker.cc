@@ -21,9 +21,9 @@
 
 namespace npusim_host {
 
-constexpr std::size_t control_bytes = 16384, cascade_bytes = 1 << 20;
-constexpr std::uintptr_t page = 4096;
-static_assert(page == guard_bytes);
+constexpr std::size_t control_bytes = 65536, cascade_bytes = 1 << 20;
+constexpr std::uintptr_t guard_around = 256 * 1024; // bytes either side of an area; whole pages on every system
+static_assert(guard_around >= guard_bytes);
 
 struct Argument {             // written by the parent for each call
   std::uint64_t area;         // index of its area, or scalar
@@ -71,7 +71,7 @@ extern "C" void npusim_on_signal(int number, siginfo_t *info, void *context) {
   const auto at = reinterpret_cast<std::uintptr_t>(info->si_addr);
   for (unsigned i = 0; i < region_count; ++i) {
     const Region &r = regions[i];
-    if (at + 64 * page >= r.begin && at < r.end + 64 * page)
+    if (at + guard_around >= r.begin && at < r.end + guard_around)
       fail("out of bounds: kernel %s accesses byte %ld of argument %u, which has %ld bytes", kernel, long(at - r.begin),
            r.index, long(r.end - r.begin));
   }
@@ -108,11 +108,10 @@ void map_areas(int file, int count, char **sizes) {
   control = static_cast<Control *>(map_shared(file, nullptr, control_bytes, 0));
   cascade_inbox = static_cast<unsigned char *>(map_shared(file, nullptr, cascade_bytes, control_bytes));
   cascade_outbox = static_cast<unsigned char *>(map_shared(file, nullptr, cascade_bytes, control_bytes + cascade_bytes));
-  constexpr std::size_t guard = 64 * page;
   for (int i = 0; i < count; ++i) {
     const std::size_t bytes = std::strtoull(sizes[i], nullptr, 10);
-    char *reserved = static_cast<char *>(mmap(nullptr, bytes + 2 * guard, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    area_begin[i] = static_cast<char *>(map_shared(file, reserved + guard, bytes, offset));
+    char *reserved = static_cast<char *>(mmap(nullptr, bytes + 2 * guard_around, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    area_begin[i] = static_cast<char *>(map_shared(file, reserved + guard_around, bytes, offset));
     area_size[i] = bytes;
     offset += bytes;
   }

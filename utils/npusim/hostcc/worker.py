@@ -31,9 +31,9 @@ from npusim.hostcc.rates import Counts
 Array = np.ndarray[Any, Any]
 Place = Literal["end", "start"]
 
-PAGE = 4096
+PAGE = max(4096, mmap.PAGESIZE)
 ALIGN = 64  # bytes: what the largest vector access wants, and the buffer allocator gives
-CONTROL = 16384
+CONTROL = 65536
 CASCADE = 1 << 20  # bytes of the cascade that one call may take or send
 _HEAD = struct.Struct("<4I3Q")
 _COUNTERS = struct.Struct("<8Q")
@@ -225,10 +225,15 @@ class Worker:
 
     def _run(self, name: str, limit: float) -> None:
         """One call; DesignError if the process ends instead of answering."""
-        os.write(self._ends[0], b"!")
-        ready, _, _ = select.select([self._ends[1]], [], [], limit + 5)
-        if ready and os.read(self._ends[1], 1):
-            return
+        try:
+            os.write(self._ends[0], b"!")
+            answer = select.poll()
+            answer.register(self._ends[1], select.POLLIN)
+            if answer.poll((limit + 5) * 1000) and os.read(self._ends[1], 1):
+                return
+        except BaseException:  # interrupted: an answer that comes later must not be taken for the next call's
+            self.close()
+            raise
         raise DesignError(self._post_mortem(name))
 
     def _post_mortem(self, name: str) -> str:

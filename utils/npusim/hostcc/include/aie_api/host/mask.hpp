@@ -97,6 +97,12 @@ bool equal(const A &a, const B &b) {
   return eq(a, b).full();
 }
 
+template <Vector A, Vector B>
+  requires std::is_same_v<A, B>
+bool not_equal(const A &a, const B &b) {
+  return !equal(a, b);
+}
+
 // Lane i of b where bit i of m is set, else of a.
 template <typename A, typename B, unsigned N>
   requires npusim_host::Operands<A, B>

@@ -85,6 +85,10 @@ template <Vector V, typename... Vs> V reduce_add_v(const V &first, const Vs &...
   return out;
 }
 
+template <Vector V, typename... Vs> V add_reduce_v(const V &first, const Vs &...others) {
+  return reduce_add_v(first, others...);
+}
+
 template <Vector V> auto reduce_max(const V &v) {
   constexpr unsigned folds = npusim_host::log2_of(V::size());
   npusim_host::vector_issues(folds);
@@ -114,5 +118,11 @@ auto reduce_mul(const V &v) {
   for (unsigned i = 1; i < V::size(); ++i) out = npusim_host::product<T>(out, v.data[i]);
   return out;
 }
+
+// The API's older names.
+template <Vector V> auto add_reduce(const V &v) { return reduce_add(v); }
+template <Vector V> auto max_reduce(const V &v) { return reduce_max(v); }
+template <Vector V> auto min_reduce(const V &v) { return reduce_min(v); }
+template <Vector V> auto mul_reduce(const V &v) { return reduce_mul(v); }
 
 } // namespace aie

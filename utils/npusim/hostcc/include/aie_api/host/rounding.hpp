@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <limits>
+#include <utility>
 
 #include "config.hpp"
 
@@ -29,6 +30,12 @@ inline void set_rounding(rounding_mode mode) { npusim_host::rounding = unsigned(
 inline rounding_mode get_rounding() { return rounding_mode(npusim_host::rounding); }
 inline void set_saturation(saturation_mode mode) { npusim_host::saturation = unsigned(mode); }
 inline saturation_mode get_saturation() { return saturation_mode(npusim_host::saturation); }
+
+// Sets a mode and gives the one before.
+inline rounding_mode swap_rounding(rounding_mode mode) { return rounding_mode(std::exchange(npusim_host::rounding, unsigned(mode))); }
+inline saturation_mode swap_saturation(saturation_mode mode) {
+  return saturation_mode(std::exchange(npusim_host::saturation, unsigned(mode)));
+}
 
 class tile { // the running core's modes
 public:
