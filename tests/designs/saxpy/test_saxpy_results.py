@@ -13,6 +13,7 @@ from ml_dtypes import bfloat16
 import npulab
 from designs.saxpy import models, reference
 from designs.saxpy.__main__ import arguments, prediction
+from npusim.costs import Costs
 from npusim.frontends import finder
 from npusim.report import Traffic
 
@@ -124,3 +125,18 @@ def test_arguments_are_left_as_they_were(saxpy: Any) -> None:
     before = y.copy()
     run = npulab.run(saxpy, [x, y], n=TILE)
     assert np.array_equal(y, before) and not np.array_equal(run.output, before)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_the_trace_tells_the_start(saxpy: Any, device: str) -> None:
+    """Three pushes, and each channel's start-up, as long as the cost table says."""
+    run = npulab.run(saxpy, arguments(4 * TILE), device=device, n=4 * TILE)
+    assert run.report is not None
+    costs = Costs().in_cycles(run.device.clock_hz)
+    host = [(e.name, e.kind, e.duration / run.report.ticks_per_cycle) for e in run.trace if e.track == "host"]
+    first, later = costs.task_push_first.value, costs.task_push.value
+    assert host[:3] == [("push x", "task", first), ("push y", "task", first), ("push out", "task", later)]
+    assert [name for name, *_ in host[3:]] == ["await out"]
+    starts = {e.name: e.duration / run.report.ticks_per_cycle for e in run.trace if e.name.startswith("start ")}
+    read, write = costs.shim_read_start.value, costs.shim_write_start.value
+    assert starts == {"start x": read, "start y": read, "start out": write}
