@@ -242,6 +242,15 @@ def partial_object(fixed):
     return chain(sequence=sequence, objects=(2, 2))
 
 
+def never_filled(fixed):
+    def sequence(a, b, px, cy):
+        if fixed:
+            px.fill(a)
+        cy.drain(b, wait=True)
+
+    return chain(sequence=sequence)
+
+
 def too_much_drained(fixed):
     return chain(objects=(4, 4 if fixed else 5))
 
@@ -357,8 +366,9 @@ HANGS = {
     uneven_split: "'x' is split, so its parts must be taken equally often, but 'left' 6 times, 'right' 3 times",
     uneven_join: "'y' is joined, so its parts must be given equally often, but 'left' 4 times, 'right' 2 times",
     fed_once: "fifo 'w' was filled 1 time (64 bytes), but worker 'core' asks at test_hangs.py:%d for one more than the 1 it had",
+    never_filled: "the host never puts anything into 'x': fill it in the sequence",
     partial_object: "the fills of 'x' add up to 96 bytes, but an object has 64: 1 whole and 32 bytes of another",
-    too_much_drained: "the drain of 'y' asks for 320 bytes, more than come of what was put in (1 fill of 'x', 256 bytes)",
+    too_much_drained: "the drain of 'y' (320 bytes) asks for more than can be made of the 1 fill of 'x' (256 bytes)",
     ends_too_early: "worker 'copy' stops too early: let it run as often as the others need it (while_true=True",
     nothing_to_begin_with: "everybody waits for the first object of a loop ('own'): give one of these fifos init_values",
     barrier_set_too_late: "after this wait: set the barrier before the transfers are waited for",

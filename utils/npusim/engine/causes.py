@@ -196,7 +196,7 @@ def _compare_parts(waits: Waits, link: Link) -> str | None:
         return None
     whole = (link.inputs if splits else link.outputs)[0].name
     least, verb = min(moved, key=lambda name: moved[name]), "taken" if splits else "given"
-    seen = ", ".join(f"{name!r} {n} times" for name, n in moved.items())
+    seen = ", ".join(f"{name!r} {count(n, 'time')}" for name, n in moved.items())
     return (
         f"{whole!r} is {'split' if splits else 'joined'}, so its parts must be {verb} equally often, but {seen}: let the worker of "
         f"{least!r} {'take' if splits else 'give'} one for every one of the others."
@@ -226,7 +226,7 @@ def _fed_too_little(waits: Waits) -> str | None:
             times, nbytes = _moved(waits, end)
             objects = sum(run.objects(stream.route.name, False))
             return (
-                f"fifo {stream.route.name!r} was filled {times} time{'s' if times != 1 else ''} ({nbytes:,} bytes), but worker "
+                f"fifo {stream.route.name!r} was filled {count(times, 'time')} ({nbytes:,} bytes), but worker "
                 f"{run.program.name!r} asks at {site.loc} for one more than the {objects} it had: acquire it once, outside the loop, "
                 "or fill it once for every turn."
             )
@@ -263,6 +263,13 @@ def _too_few_drains(waits: Waits) -> str | None:
     return None
 
 
+def _never_filled(waits: Waits) -> str | None:
+    for stream, end in _host_waits(waits):
+        if _verb(end) == "fill" and not _moved(waits, end)[0]:
+            return f"the host never puts anything into {stream.route.name!r}: fill it in the sequence."
+    return None
+
+
 def _too_much_drained(waits: Waits) -> str | None:
     assert waits.host.waiting is not None
     task = waits.host.waiting[1]
@@ -270,8 +277,8 @@ def _too_much_drained(waits: Waits) -> str | None:
         times, nbytes = _moved(waits, end)
         if _verb(end) == "fill" and task.channel.direction == "S2MM":
             return (
-                f"the drain of {task.name!r} asks for {task.nbytes:,} bytes, more than come of what was put in ({count(times, 'fill')} of "
-                f"{stream.route.name!r}, {nbytes:,} bytes): drain less, or fill more."
+                f"the drain of {task.name!r} ({task.nbytes:,} bytes) asks for more than can be made of the {count(times, 'fill')} of "
+                f"{stream.route.name!r} ({nbytes:,} bytes), which is used up: drain less, or fill more."
             )
     return None
 
@@ -307,6 +314,7 @@ def _no_first_object(waits: Waits) -> str | None:
 _RULES: tuple[Rule, ...] = (
     _partial_object,
     _too_late,
+    _never_filled,
     _never_released,
     _cascade,
     _own_lock,
