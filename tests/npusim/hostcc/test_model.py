@@ -114,6 +114,17 @@ def test_a_template_may_have_the_kernel_s_name_too(code):
     assert (y == -x).all()
 
 
+def test_the_header_brings_assert_and_std_with_it():
+    code = """#include <aie_api/aie.hpp>
+    extern "C" void clip(const int32 *x, int32 *y) {
+      assert(x != y);
+      for (int i = 0; i < 256; ++i) y[i] = std::clamp(x[i], 100, std::abs(-200));
+    }"""
+    x, y = np.arange(N, dtype=np.int32), np.zeros(N, np.int32)
+    simulate(one_core(code, "clip", np.int32), [x, y])
+    assert (y == x.clip(100, 200)).all()
+
+
 def test_floats_in_32_bit_integer_accumulators_keep_their_bits():
     code = """#include <aie_api/aie.hpp>
     extern "C" void twice(const float *x, float *y) {
@@ -170,7 +181,10 @@ def test_a_file_with_macros_includes_and_a_prefix(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (("y[i] = x[i]", "y[i] = x[i + 1]"), r"core 'core' of tile \(0,2\), at test_model\.py:\d+: out of bounds: kernel squares accesses byte 1024 of argument 0"),
+        (
+            ("y[i] = x[i]", "y[i] = x[i + 1]"),
+            r"core 'core' of tile \(0,2\), at test_model\.py:\d+: out of bounds: kernel squares accesses byte 1024 of argument 0",
+        ),
         (("* x[i];", "* x[i]"), r"kernel 'squares' does not compile:\nsquares\.cc:4: expected"),
         (("++i", "i += 0"), r"endless loop\? kernel squares did not return within .* s .*\(squares\.cc:\d\)"),
         (("void squares", "void square"), r"defines no function of that name"),
@@ -179,13 +193,18 @@ def test_a_file_with_macros_includes_and_a_prefix(tmp_path):
 def test_mistakes_are_clear_errors(change, message, monkeypatch):
     monkeypatch.setenv("NPUSIM_KERNEL_TIMEOUT", "0.3")
     with pytest.raises(DesignError, match=message):
-        simulate(one_core(SQUARES.replace(*change), "squares", np.int32), [np.arange(N, dtype=np.int32), np.zeros(N, np.int32)])
+        simulate(
+            one_core(SQUARES.replace(*change), "squares", np.int32),
+            [np.arange(N, dtype=np.int32), np.zeros(N, np.int32)],
+        )
 
 
 def test_without_a_compiler_it_says_what_to_install(monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.delenv("NPUSIM_CXX", raising=False)
-    with pytest.raises(UnsupportedError, match=r"'squares' must be compiled for the host.*apt install g\+\+.*NPUSIM_CXX"):
+    with pytest.raises(
+        UnsupportedError, match=r"'squares' must be compiled for the host.*apt install g\+\+.*NPUSIM_CXX"
+    ):
         simulate(one_core(SQUARES, "squares", np.int32), [np.arange(N, dtype=np.int32), np.zeros(N, np.int32)])
 
 
@@ -356,5 +375,7 @@ extern "C" void widths(int32 *out) {
         assert (load * rates.LOAD_UNITS, store) == (device.load_bytes.value, device.store_bytes.value)
         assert (i8, i16) == (device.macs.value["i8"], device.macs.value["i16"])
         assert (word, align) == (device.cascade_bytes.value, store)
-        assert bf16 == (device.macs.value["bf16"] if device is NPU1 else 32)  # XDNA 2 multiplies bf16 element by element
+        assert bf16 == (
+            device.macs.value["bf16"] if device is NPU1 else 32
+        )  # XDNA 2 multiplies bf16 element by element
     assert set(DEVICES) >= {"npu1", "npu2"}

@@ -2,9 +2,19 @@
 
 #pragma once
 
+// What the real header brings with it: kernels use assert, std::min and the like without including them.
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <limits>
+#include <tuple>
+#include <type_traits>
+#include <utility>
 
 #include "npusim_host/state.hpp"
 
