@@ -123,11 +123,9 @@ def same_bits(a: Any, b: Any) -> bool:
     a, b = np.asarray(a), np.asarray(b)
     if a.dtype != b.dtype or a.shape != b.shape:
         return False
-    if a.dtype.kind in "fV" or a.dtype == bfloat16:
-        nan = np.isnan(a.astype(np.float64))
-        if not (nan == np.isnan(b.astype(np.float64))).all():
-            return False
-        return a[~nan].tobytes() == b[~nan].tobytes()
+    if a.dtype.kind == "f" or a.dtype == bfloat16:
+        nan = np.isnan(a)
+        return bool((nan == np.isnan(b)).all()) and a[~nan].tobytes() == b[~nan].tobytes()
     return a.tobytes() == b.tobytes()
 
 

@@ -81,7 +81,11 @@ def test_a_broken_kernel_differs(source, arch, old, new):
     ("old", "new", "message"),
     [
         ("i < TILE", "i <= TILE", "out of bounds: a vector load of 64 bytes at byte 2048 of argument 1, .*kernels.cc:"),
-        ("load_v<lanes>(x + i)", "load_v<lanes>(x + i - lanes)", "out of bounds: a vector load .* at byte -64 of argument 0"),
+        (
+            "load_v<lanes>(x + i)",
+            "load_v<lanes>(x + i - lanes)",
+            "out of bounds: a vector load .* at byte -64 of argument 0",
+        ),
         ("store_v(out + i,", "store_v(out + i + 1,", "misaligned: a vector store of 64 bytes at byte 2 of argument 2"),
     ],
 )

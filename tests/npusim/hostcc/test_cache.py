@@ -59,7 +59,9 @@ def test_the_same_source_is_compiled_once(cache, compiled):
 
 
 @pytest.mark.parametrize(
-    "other", [{"text": TEXT.replace("3", "4")}, {"device": NPU2}, {"flags": ("-DA=1",)}], ids=["text", "device", "flags"]
+    "other",
+    [{"text": TEXT.replace("3", "4")}, {"device": NPU2}, {"flags": ("-DA=1",)}],
+    ids=["text", "device", "flags"],
 )
 def test_what_differs_is_compiled_again(cache, compiled, other):
     kernel()

@@ -13,11 +13,25 @@ from designs.kernels.arithmetic import exp2_hardware, reciprocal
 from tests.designs.hostcheck import ARCHES, adversarial, compiled, needs_compiler, same_bits
 
 SOURCE = Path(__file__).with_name("vectors.cc")
-NAMES = re.findall(r"\w+", """float_to_bf16 float_to_bf16_by_default shift_down scalar_bf16 add_bf16 sub_bf16 max_bf16 min_bf16 mul_bf16 negmul_bf16
+NAMES = re.findall(
+    r"\w+",
+    """float_to_bf16 float_to_bf16_by_default shift_down scalar_bf16 add_bf16 sub_bf16 max_bf16 min_bf16 mul_bf16 negmul_bf16
 neg_bf16 abs_bf16 select_bf16 add_float mul_float add_int16 sub_uint8 saturating_add_int8 xor_int32 max_int32 abs_int32
 logical_int32 arithmetic_int32 mac_msc_bf16 mul_int16 mul_int16_wraps compared reduce_bf16 reduce_float reduce_int32 reshaped
-parts widths copy_with_iterators copy_unaligned functions powers scalar_arithmetic operators loops""")
-MODES = {0: "floor", 1: "ceil", 2: "zero", 3: "away", 8: "-inf", 9: "+inf", 10: "to zero", 11: "from zero", 12: "even", 13: "odd"}
+parts widths copy_with_iterators copy_unaligned functions powers scalar_arithmetic operators loops""",
+)
+MODES = {
+    0: "floor",
+    1: "ceil",
+    2: "zero",
+    3: "away",
+    8: "-inf",
+    9: "+inf",
+    10: "to zero",
+    11: "from zero",
+    12: "even",
+    13: "odd",
+}
 RNG = np.random.default_rng(5)
 F32 = np.float32
 
@@ -165,7 +179,10 @@ def test_masks(kernels):
     a, b = RNG.integers(-3, 3, (2, 16), dtype=np.int32)
     out = np.zeros(9, np.int32)
     kernels.compared(a, b, out)
-    bits = [int((f(a, b) << np.arange(16)).sum()) for f in (np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal)]
+    bits = [
+        int((f(a, b) << np.arange(16)).sum())
+        for f in (np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal)
+    ]
     less = bits[0]
     assert out.tolist() == [*bits, int((a != b).sum()), bits[3], (less << 3 & 0xFFFF) ^ less >> 2]
 
@@ -192,7 +209,9 @@ def sum_bf16(x, arch):
     if arch == "AIE2P":
         return halving(in_turn(x.reshape(-1, min(32, x.size))))
     rows = min(4, x.size // 8)
-    groups = x.reshape(-1, rows, 8).transpose(0, 2, 1).reshape(-1, rows)  # AIE2: by eights, as a matrix product with ones
+    groups = (
+        x.reshape(-1, rows, 8).transpose(0, 2, 1).reshape(-1, rows)
+    )  # AIE2: by eights, as a matrix product with ones
     return halving(in_turn(np.concatenate([np.zeros((1, rows), x.dtype), groups])))
 
 

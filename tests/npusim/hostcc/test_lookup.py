@@ -81,7 +81,9 @@ def test_lines(kernels):
     assert same_bits(out, pairs[2 * i] * x.astype(np.float32) + pairs[2 * i + 1])
 
 
-@pytest.mark.parametrize("wrong", [lambda t: np.tile(t, 2), lambda t: np.repeat(t, 2)], ids=["one after the other", "each twice"])
+@pytest.mark.parametrize(
+    "wrong", [lambda t: np.tile(t, 2), lambda t: np.repeat(t, 2)], ids=["one after the other", "each twice"]
+)
 def test_a_wrong_layout_is_refused(kernels, table, wrong):
     x, out = np.full(32, 77, np.int16), np.zeros(32, bfloat16)
     with pytest.raises(DesignError, match=r"a lookup table's four copies differ.*the layout is wrong"):

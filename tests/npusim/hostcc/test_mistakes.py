@@ -80,7 +80,9 @@ def test_a_wrong_use_of_the_api_is_shown_where_it_is_used():
 
 
 def test_exp2_is_for_one_generation():
-    text = vectors("aie::store_v(out, aie::exp2<bfloat16>(aie::accum<accfloat, 16>(aie::load_v<16>(in)).to_vector<float>()));")
+    text = vectors(
+        "aie::store_v(out, aie::exp2<bfloat16>(aie::accum<accfloat, 16>(aie::load_v<16>(in)).to_vector<float>()));"
+    )
     kernel(text, BF16, BF16, device=NPU2)
     with pytest.raises(DesignError, match=r"f\.cc:3: aie::exp2 exists on AIE2P \(XDNA 2\) only"):
         kernel(text, BF16, BF16, device=NPU1)
@@ -123,12 +125,16 @@ def test_its_symbol_is_hidden(linkage):
     text = f"{linkage}void f(const int *in, int *out) {{ out[0] = in[0]; }}"
     if linkage.startswith("extern"):
         text = 'extern "C" { static void f(const int *in, int *out) { out[0] = in[0]; } }'
-    with pytest.raises(DesignError, match=r'not visible to the linker.*extern "C" and not static.*f\(const int ?\*, int ?\*\)'):
+    with pytest.raises(
+        DesignError, match=r'not visible to the linker.*extern "C" and not static.*f\(const int ?\*, int ?\*\)'
+    ):
         kernel(text)
 
 
 def test_another_number_of_arguments():
-    with pytest.raises(DesignError, match=r"the design declares 3 arguments, the C\+\+ function takes 2: f\(const int ?\*, int ?\*\)"):
+    with pytest.raises(
+        DesignError, match=r"the design declares 3 arguments, the C\+\+ function takes 2: f\(const int ?\*, int ?\*\)"
+    ):
         kernel(scalar(""), I32, I32, "i32")
 
 
@@ -137,7 +143,9 @@ def test_arguments_of_another_sort():
         kernel(scalar(""), I32, "i32")
     with pytest.raises(DesignError, match=r"argument 0: .*256xi32.*the C\+\+ function takes int"):
         kernel('extern "C" void f(int n) {}', I32)
-    with pytest.raises(DesignError, match=r"argument 0: .*256xbf16.* have 2 bytes, the C\+\+ function takes const int ?\*"):
+    with pytest.raises(
+        DesignError, match=r"argument 0: .*256xbf16.* have 2 bytes, the C\+\+ function takes const int ?\*"
+    ):
         kernel(scalar(""), BF16, I32)
     with pytest.raises(DesignError, match=r"argument 0: the design declares f32.*takes int"):
         kernel('extern "C" void f(int n) {}', "f32")
@@ -172,13 +180,19 @@ def run(text, *types, seconds=5.0):
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ("out[0] = in[256];", r"out of bounds: kernel f accesses byte 1024 of argument 0, which has 1024 bytes \(kernels\.cc:4\)"),
+        (
+            "out[0] = in[256];",
+            r"out of bounds: kernel f accesses byte 1024 of argument 0, which has 1024 bytes \(kernels\.cc:4\)",
+        ),
         ("out[0] = in[-1];", r"out of bounds: kernel f accesses byte -4 of argument 0.*\(kernels\.cc:4\)"),
         ("out[256] = 1;", r"out of bounds: kernel f (accesses|writes) byte 1024 of argument 1"),
         ("out[-1] = 1;", r"out of bounds: kernel f accesses byte -4 of argument 1"),
         ("out[300] = 1;", r"out of bounds: kernel f (accesses|writes) byte 1200 of argument 1"),
         ("for (int i = 0; i <= 256; ++i) out[i] = in[i];", r"out of bounds: kernel f \w+ byte 1024 of argument [01]"),
-        ("*(volatile int *)16 = 1;", r"kernel f accesses memory that is none of its arguments \(address 0x10\) \(kernels\.cc:4\)"),
+        (
+            "*(volatile int *)16 = 1;",
+            r"kernel f accesses memory that is none of its arguments \(address 0x10\) \(kernels\.cc:4\)",
+        ),
         ("out[0] = 100 / (in[0] - 1);", r"kernel f divides an integer by zero \(kernels\.cc:4\)"),
         ("__builtin_abort();", "kernel f aborted"),
         ("__builtin_trap();", "kernel f executes what is no instruction"),
@@ -192,12 +206,27 @@ def test_scalar_code(body, message):
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ("aie::store_v(out, aie::load_v<32>(in + 240));", r"a vector load of 64 bytes at byte 480 of argument 0, which has 512 bytes \(kernels\.cc:3, kernel f\)"),
-        ("aie::store_v(out + 4, aie::load_v<16>(in));", r"misaligned: a vector store of 32 bytes at byte 8 of argument 1 must be aligned to 32 bytes"),
-        ("auto it = aie::begin_vector<32>(in); for (int i = 0; i < 9; ++i) aie::store_v(out, *it++);", r"a vector load of 64 bytes at byte 512 of argument 0.*kernels\.cc:3"),
-        ("aie::vector<bfloat16, 16> v = aie::load_v<16>(in); v[16] = 1;", "out of range: vector element 16, there are 16"),
+        (
+            "aie::store_v(out, aie::load_v<32>(in + 240));",
+            r"a vector load of 64 bytes at byte 480 of argument 0, which has 512 bytes \(kernels\.cc:3, kernel f\)",
+        ),
+        (
+            "aie::store_v(out + 4, aie::load_v<16>(in));",
+            r"misaligned: a vector store of 32 bytes at byte 8 of argument 1 must be aligned to 32 bytes",
+        ),
+        (
+            "auto it = aie::begin_vector<32>(in); for (int i = 0; i < 9; ++i) aie::store_v(out, *it++);",
+            r"a vector load of 64 bytes at byte 512 of argument 0.*kernels\.cc:3",
+        ),
+        (
+            "aie::vector<bfloat16, 16> v = aie::load_v<16>(in); v[16] = 1;",
+            "out of range: vector element 16, there are 16",
+        ),
         ("out[0] = aie::load_v<16>(in).get(20);", r"out of range: vector element 20, there are 16 \(kernels\.cc:3"),
-        ("aie::store_v(out, aie::load_v<32>(in).extract<16>(2));", r"out of range: part of a vector 2, there are 2 \(kernels\.cc:3"),
+        (
+            "aie::store_v(out, aie::load_v<32>(in).extract<16>(2));",
+            r"out of range: part of a vector 2, there are 2 \(kernels\.cc:3",
+        ),
         ("aie::store_v(out, aie::transpose(aie::load_v<32>(in), 4, 4));", r"transpose: 4 x 4 are not the 32 elements"),
         ("aie::store_v(out, aie::filter_even(aie::load_v<32>(in), 3));", "chunk size 3: it must be a power of two"),
     ],

@@ -1,10 +1,11 @@
 """A source becomes a program that serves calls of its kernels (worker.cc), cached by content.
 
 The unit that is compiled includes the source between loops_begin.hpp and loops_end.hpp and ends with the table of its
-kernels. The cache lies in ``$XDG_CACHE_HOME/npusim/hostcc`` (``~/.cache`` by default). An entry's key covers the source's
-text and path, its options, the device, every header of ours, worker.cc and the compiler's version; the files that it
-includes are listed with their digests in the entry and compared when it is used. Entries are written aside and renamed, so
-that several processes may share the cache. What was not used for a month is removed when something new is compiled.
+kernels. The cache lies in ``$XDG_CACHE_HOME/npusim/hostcc`` (``~/.cache`` by default). An entry's key covers the
+source's text and path, its options, the device, every header of ours, worker.cc and the compiler's version; the files
+that it includes are listed with their digests in the entry and compared when it is used. Entries are written aside
+and renamed, so that several processes may share the cache. What was not used for a month is removed when something
+new is compiled.
 """
 
 from __future__ import annotations
@@ -123,7 +124,9 @@ def _compile(source: Source, compiler: Compiler, manifest: Path) -> Program:
         _link(compiler, [room / "unit.o", _worker_object(compiler, source.arch, manifest.parent)], program)
         asked = subprocess.run([str(program)], capture_output=True, text=True, check=False)
         if asked.returncode:
-            raise UnsupportedError(f"kernel {', '.join(source.names)!r}: the compiled program does not start: {asked.stderr}")
+            raise UnsupportedError(
+                f"kernel {', '.join(source.names)!r}: the compiled program does not start: {asked.stderr}"
+            )
         entry = {
             "program": f"{_digest(program.read_bytes())}.program",
             "functions": asked.stdout.splitlines(),

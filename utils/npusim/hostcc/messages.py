@@ -11,8 +11,12 @@ from npusim.errors import DesignError, NpuError, UnsupportedError
 from npusim.hostcc.compiler import INCLUDE
 from npusim.hostcc.source import Source
 
-_DIAGNOSTIC = re.compile(r"^(?P<file>[^\s:][^:]*):(?P<line>\d+):(?:(?P<column>\d+):)? (?P<kind>fatal error|error|note|warning): (?P<text>.*)$")
-_VIA = re.compile(r"^(?P<file>[^\s:][^:]*):(?P<line>\d+):(?:\d+:)?\s+(?:required from|in .*required|recursively required)")
+_DIAGNOSTIC = re.compile(
+    r"^(?P<file>[^\s:][^:]*):(?P<line>\d+):(?:(?P<column>\d+):)? (?P<kind>fatal error|error|note|warning): (?P<text>.*)$"
+)
+_VIA = re.compile(
+    r"^(?P<file>[^\s:][^:]*):(?P<line>\d+):(?:\d+:)?\s+(?:required from|in .*required|recursively required)"
+)
 _MISSING = re.compile(
     r"'(?P<a>\w+)' is not a member of 'aie'|'(?P<b>\w+)' in namespace 'aie' does not name|"
     r"no (?:member|type|template) named '(?P<c>\w+)' in namespace 'aie'"
@@ -24,7 +28,9 @@ _API = re.compile(
     r"accumulate|mma?c?ul_fn|mmac_fn|conj|real|imag|cos|sin|clz|contains|mutex|cfr"
 )
 """Names of Xilinx/aie_api (include/aie_api/*.hpp) that our header does not have. What is in neither is a mistake."""
-_UNDECLARED = re.compile(r"'(?P<a>\w+)' (?:was not declared in this scope|does not name a type)|(?:undeclared identifier|unknown type name) '(?P<b>\w+)'")
+_UNDECLARED = re.compile(
+    r"'(?P<a>\w+)' (?:was not declared in this scope|does not name a type)|(?:undeclared identifier|unknown type name) '(?P<b>\w+)'"
+)
 _BELOW = re.compile(
     r"u?int4|c(?:int16|int32|float|bfloat16)|bfp16\w+|(?:undef_)?v\d+\w+|(?:mul|mac|msc|negmul|addmac)_(?:elem|conv|\d)\w*|"
     r"load_lut\w*|(?:get|put)_(?:ss|ms|wss)\w*|get_scd\w*|(?:lock_)?(?:acquire|release)\w*|broadcast_\w+|extract_v\w+|l?srs\w*|l?ups\w*|"
@@ -78,7 +84,8 @@ def _errors(said: str) -> Iterator[_Message]:
 def explain(source: Source, said: str) -> NpuError:
     """The error to raise for what the compiler said about a source.
 
-    UnsupportedError where the source names something of the AIE API or of Peano that our header does not have, else DesignError.
+    UnsupportedError where the source names something of the AIE API or of Peano that our header does not have, else
+    DesignError.
     """
     kernel = ", ".join(source.names)
     errors = list(_errors(said))

@@ -1,8 +1,9 @@
 """A declared kernel compiled for the host, and the model of it that the simulated NPU runs.
 
-Cycles do not depend on data: a call's operations are counted once for each set of scalar arguments, on arrays of ones placed
-at the start of their memory (data runs place them at the end), and that number stands for all calls, in data runs and in
-timing-only ones alike. Static variables of a kernel are shared by all cores that run it; on the NPU each core has its own.
+Cycles do not depend on data: a call's operations are counted once for each set of scalar arguments, on arrays of ones
+placed at the start of their memory (data runs place them at the end), and that number stands for all calls, in data
+runs and in timing-only ones alike. Static variables of a kernel are shared by all cores that run it; on the NPU each
+core has its own.
 """
 
 from __future__ import annotations
@@ -86,7 +87,12 @@ class HostKernel:
 
     def counts(self, scalars: list[Any]) -> Counts:
         """Operations of one call with these scalar arguments, counted once."""
-        key = (str(self.program.path), self.symbol, self.decl.arg_types, tuple(np.asarray(s).tobytes() for s in scalars))
+        key = (
+            str(self.program.path),
+            self.symbol,
+            self.decl.arg_types,
+            tuple(np.asarray(s).tobytes() for s in scalars),
+        )
         if key not in _COUNTS:
             _COUNTS[key] = self._count(scalars)
         return _COUNTS[key]
@@ -128,8 +134,9 @@ def _scalar(kind: str | MemRefType, value: Any) -> Any:
 def compile_kernel(decl: KernelDecl, device: Device) -> HostKernel:
     """Compile a declared kernel's C++ for the host.
 
-    Raises DesignError where the source is wrong (the compiler's message, a missing function, arguments that do not fit the
-    declared ones), UnsupportedError where there is no compiler or the source needs what the header does not have.
+    Raises DesignError where the source is wrong (the compiler's message, a missing function, arguments that do not
+    fit the declared ones), UnsupportedError where there is no compiler or the source needs what the header does not
+    have.
     """
     return HostKernel(decl, device)
 
@@ -139,7 +146,9 @@ def host_model(decl: KernelDecl, device: Device) -> KernelModel:
     kernel = compile_kernel(decl, device)
     fixed = all(isinstance(k, MemRefType) for k in decl.arg_types)
     cascade_bytes: Callable[..., tuple[int, int]] | None = None
-    if kernel.uses_cascade and fixed:  # else the bytes may depend on scalars, which a model's cascade_bytes does not see
+    if (
+        kernel.uses_cascade and fixed
+    ):  # else the bytes may depend on scalars, which a model's cascade_bytes does not see
         cascade_bytes = kernel.cascade_bytes
     return KernelModel(
         kernel,

@@ -1,14 +1,15 @@
 """Cycles of a compiled kernel, estimated from what the host header counted.
 
-The rule: each slot of the core's instruction word issues one operation a cycle, so a call takes as long as its busiest slot;
-a loop turn without any vector operation is scalar code and costs :data:`~npusim.kernel_models.timing.SCALAR_ELEMENT`
-cycles; around it come the call's and the pipeline's start and end (:data:`~npusim.kernel_models.timing.START_AND_END`).
+The rule: each slot of the core's instruction word issues one operation a cycle, so a call takes as long as its
+busiest slot; a loop turn without any vector operation is scalar code and costs
+:data:`~npusim.kernel_models.timing.SCALAR_ELEMENT` cycles; around it come the call's and the pipeline's start and end
+(:data:`~npusim.kernel_models.timing.START_AND_END`).
 
-Counted are issues, not calls: a load of 128 bytes on AIE2 is four of 32. The widths are those of the device (npusim.devices);
-what one product, conversion or shuffle takes is read from the AIE API's own implementation (Xilinx/aie_api
-include/aie_api/detail/aie2, aie2p) and from scalable-analyses/xdna isa.rst, and stands in include/aie_api/host/config.hpp,
-types.hpp and mmul.hpp. Dependences, latencies, register pressure and bank conflicts are not in it, so it is an estimate, and
-for long loops of independent operations rather a lower bound.
+Counted are issues, not calls: a load of 128 bytes on AIE2 is four of 32. The widths are those of the device
+(npusim.devices); what one product, conversion or shuffle takes is read from the AIE API's own implementation
+(Xilinx/aie_api include/aie_api/detail/aie2, aie2p) and from scalable-analyses/xdna isa.rst, and stands in
+include/aie_api/host/config.hpp, types.hpp and mmul.hpp. Dependences, latencies, register pressure and bank conflicts
+are not in it, so it is an estimate, and for long loops of independent operations rather a lower bound.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The arguments of a C++ function against those that the design declares.
 
-On the core nothing checks this: the function takes from the registers what it expects. A difference that changes sizes or
-counts is refused; another element type of the same size is a warning, since kernels do reinterpret bits.
+On the core nothing checks this: the function takes from the registers what it expects. A difference that changes
+sizes or counts is refused; another element type of the same size is a warning, since kernels do reinterpret bits.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def check(decl: KernelDecl, function: Function) -> None:
     who = f"kernel {decl.name!r}"
     if not function.plain:
         raise DesignError(
-            f"{who} is not visible to the linker under that name: declare it extern \"C\" and not static, since C++ "
+            f'{who} is not visible to the linker under that name: declare it extern "C" and not static, since C++ '
             f"mangles the names of its functions ({function})"
         )
     if len(decl.arg_types) != len(function.arguments):

@@ -12,7 +12,16 @@ from npusim.hostcc.compiler import Arch
 
 _KEPT = ("-D", "-U", "-I", "-isystem", "-include")
 _APART = ("-D", "-U", "-I", "-isystem", "-include")  # their value may be the next word
-_DROPPED = ("-O", "-W", "-w", "-g", "-f", "-std=", "-m", "--target=")  # code generation and messages of the core's compiler
+_DROPPED = (
+    "-O",
+    "-W",
+    "-w",
+    "-g",
+    "-f",
+    "-std=",
+    "-m",
+    "--target=",
+)  # code generation and messages of the core's compiler
 
 
 @dataclass(frozen=True)
@@ -55,7 +64,9 @@ _ASIDE = re.compile(r'//[^\n]*|/\*.*?\*/|^[ \t]*#(?:[^\n\\]|\\.)*|extern\s+"C"',
 def address(code: str, name: str) -> str:
     """C++ for a kernel's address. Where a template has the kernel's name too, the function is told apart by its type."""
     plain = _ASIDE.sub(" ", code)
-    heads = [(before, match.end()) for match in re.finditer(rf"\b{name}\s*\(", plain) if (before := _before(plain, match))]
+    heads = [
+        (before, match.end()) for match in re.finditer(rf"\b{name}\s*\(", plain) if (before := _before(plain, match))
+    ]
     functions = [(before, end) for before, end in heads if "template" not in before]
     if not functions or len(functions) == len(heads):
         return f"&::{name}"

@@ -1,4 +1,5 @@
-// The program that runs a kernel for the simulated NPU, in a process of its own. npusim.hostcc.worker is its other side.
+// The program that runs a kernel for the simulated NPU, in a process of its own. npusim.hostcc.worker is its other
+// side.
 //
 // Memory shared with the parent, in this order: a Control block (control_bytes), the cascade's inbox and outbox
 // (cascade_bytes each), and one area for each argument, whole pages, given on the command line. In this process guard
@@ -64,10 +65,12 @@ extern "C" void npusim_on_signal(int number, siginfo_t *info, void *context) {
   const auto pc = interrupted_at(context);
   if (pc && dladdr(reinterpret_cast<void *>(pc), &self) && self.dli_fbase)
     control->program_counter = pc - reinterpret_cast<std::uint64_t>(self.dli_fbase);
-  if (number == SIGALRM) fail("endless loop? kernel %s did not return within %.3g s", kernel, control->timeout_ms / 1000.0);
+  if (number == SIGALRM)
+    fail("endless loop? kernel %s did not return within %.3g s", kernel, control->timeout_ms / 1000.0);
   if (number == SIGFPE) fail("kernel %s divides an integer by zero", kernel);
   if (number == SIGABRT) fail("kernel %s aborted", kernel);
-  if (number == SIGILL) fail("kernel %s executes what is no instruction (a function that must return a value, and does not?)", kernel);
+  if (number == SIGILL)
+    fail("kernel %s executes what is no instruction (a function that must return a value, and does not?)", kernel);
   const auto at = reinterpret_cast<std::uintptr_t>(info->si_addr);
   for (unsigned i = 0; i < region_count; ++i) {
     const Region &r = regions[i];
@@ -75,7 +78,8 @@ extern "C" void npusim_on_signal(int number, siginfo_t *info, void *context) {
       fail("out of bounds: kernel %s accesses byte %ld of argument %u, which has %ld bytes", kernel, long(at - r.begin),
            r.index, long(r.end - r.begin));
   }
-  fail("kernel %s accesses memory that is none of its arguments (address 0x%lx)", kernel, static_cast<unsigned long>(at));
+  fail("kernel %s accesses memory that is none of its arguments (address 0x%lx)", kernel,
+       static_cast<unsigned long>(at));
 }
 
 void catch_signals() {
@@ -84,7 +88,7 @@ void catch_signals() {
   alternate.ss_sp = stack;
   alternate.ss_size = sizeof stack;
   sigaltstack(&alternate, nullptr);
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_sigaction = npusim_on_signal;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK;
   for (int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGALRM}) sigaction(number, &action, nullptr);
@@ -107,10 +111,12 @@ void map_areas(int file, int count, char **sizes) {
   std::size_t offset = control_bytes + 2 * cascade_bytes;
   control = static_cast<Control *>(map_shared(file, nullptr, control_bytes, 0));
   cascade_inbox = static_cast<unsigned char *>(map_shared(file, nullptr, cascade_bytes, control_bytes));
-  cascade_outbox = static_cast<unsigned char *>(map_shared(file, nullptr, cascade_bytes, control_bytes + cascade_bytes));
+  cascade_outbox =
+      static_cast<unsigned char *>(map_shared(file, nullptr, cascade_bytes, control_bytes + cascade_bytes));
   for (int i = 0; i < count; ++i) {
     const std::size_t bytes = std::strtoull(sizes[i], nullptr, 10);
-    char *reserved = static_cast<char *>(mmap(nullptr, bytes + 2 * guard_around, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    char *reserved =
+        static_cast<char *>(mmap(nullptr, bytes + 2 * guard_around, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     area_begin[i] = static_cast<char *>(map_shared(file, reserved + guard_around, bytes, offset));
     area_size[i] = bytes;
     offset += bytes;
@@ -128,8 +134,8 @@ void check_canaries(const Argument &a, unsigned index, std::size_t begin, std::s
   if (!changed) return;
   std::size_t at = begin;
   while (area[at] == canary) ++at;
-  fail("out of bounds: kernel %s writes byte %ld of argument %u, which has %ld bytes", kernel, long(at) - long(a.offset),
-       index, long(a.size));
+  fail("out of bounds: kernel %s writes byte %ld of argument %u, which has %ld bytes", kernel,
+       long(at) - long(a.offset), index, long(a.size));
 }
 
 void check_canaries() {
@@ -188,7 +194,8 @@ int describe(const Kernel *kernels, unsigned count) {
   return 0;
 }
 
-// Arguments: the shared memory's and the two pipes' file descriptors, then the bytes of each area; or none, to describe.
+// Arguments: the shared memory's and the two pipes' file descriptors, then the bytes of each area; or none, to
+// describe.
 int worker_main(const Kernel *kernels, unsigned count, int argc, char **argv) {
   if (argc < 4) return describe(kernels, count);
   const int file = std::atoi(argv[1]), in = std::atoi(argv[2]), out = std::atoi(argv[3]);

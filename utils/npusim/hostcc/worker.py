@@ -1,9 +1,9 @@
 """A program of kernels as a running process, and one call of it.
 
-Arrays go through memory that both processes share (its layout is worker.cc's). An array lies at the end of its area, just
-before a page that nobody may touch, or at the start, just after one; what is left of the area is filled with a pattern that
-is compared after the call. A view keeps its offset from the array that owns it, so that a misaligned view is misaligned
-there, too.
+Arrays go through memory that both processes share (its layout is worker.cc's). An array lies at the end of its area,
+just before a page that nobody may touch, or at the start, just after one; what is left of the area is filled with a
+pattern that is compared after the call. A view keeps its offset from the array that owns it, so that a misaligned
+view is misaligned there, too.
 """
 
 from __future__ import annotations
@@ -117,9 +117,13 @@ class Worker:
         """
         function = self.program.functions[self.program.index(name)]
         if len(arguments) != len(function.arguments):
-            raise DesignError(f"kernel {name!r} takes {len(function.arguments)} arguments, got {len(arguments)}: {function}")
+            raise DesignError(
+                f"kernel {name!r} takes {len(function.arguments)} arguments, got {len(arguments)}: {function}"
+            )
         if len(received) > CASCADE:
-            raise UnsupportedError(f"kernel {name!r}: a call gets {len(received)} bytes from the cascade, {CASCADE} are served")
+            raise UnsupportedError(
+                f"kernel {name!r}: a call gets {len(received)} bytes from the cascade, {CASCADE} are served"
+            )
         with self._lock:
             self._ready([a.nbytes for a in arguments if isinstance(a, np.ndarray)])
             copies = self._place(name, arguments, place)
@@ -301,7 +305,9 @@ def _shared_area(name: str, array: Array, taken: list[tuple[int, int, int]]) -> 
         if (begin, end) == (other_begin, other_end):
             return area
         if begin < other_end and other_begin < end:
-            raise UnsupportedError(f"kernel {name!r}: two of its arrays overlap in part; that is not served for C++ kernels")
+            raise UnsupportedError(
+                f"kernel {name!r}: two of its arrays overlap in part; that is not served for C++ kernels"
+            )
     return None
 
 

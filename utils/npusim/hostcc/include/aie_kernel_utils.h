@@ -1,4 +1,5 @@
-// The loop hints of mlir-aie's aie_kernels/aie_kernel_utils.h. They guide the core's compiler; on the host they say nothing.
+// The loop hints of mlir-aie's aie_kernels/aie_kernel_utils.h. They guide the core's compiler; on the host they say
+// nothing.
 
 #ifndef NPUSIM_AIE_KERNEL_UTILS_H
 #define NPUSIM_AIE_KERNEL_UTILS_H

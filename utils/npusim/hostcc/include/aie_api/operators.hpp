@@ -1,4 +1,5 @@
-// Operators for vectors and accumulators, after `using namespace aie::operators` (Xilinx/aie_api include/aie_api/operators.hpp).
+// Operators for vectors and accumulators, after `using namespace aie::operators` (Xilinx/aie_api
+// include/aie_api/operators.hpp).
 
 #pragma once
 
@@ -23,11 +24,11 @@ auto operator-(const A &a, const B &b) {
 template <Lanes A, typename B> A &operator+=(A &a, const B &b) { return a = aie::add(a, b); }
 template <Lanes A, typename B> A &operator-=(A &a, const B &b) { return a = aie::sub(a, b); }
 
-#define NPUSIM_OPERATOR(OP, NAME)                                                                                        \
-  template <typename A, typename B>                                                                                      \
-    requires(Vector<A> || Vector<B>)                                                                                     \
-  auto operator OP(const A &a, const B &b) {                                                                             \
-    return aie::NAME(a, b);                                                                                              \
+#define NPUSIM_OPERATOR(OP, NAME)            \
+  template <typename A, typename B>          \
+    requires(Vector<A> || Vector<B>)         \
+  auto operator OP(const A &a, const B &b) { \
+    return aie::NAME(a, b);                  \
   }
 NPUSIM_OPERATOR(<, lt)
 NPUSIM_OPERATOR(<=, le)

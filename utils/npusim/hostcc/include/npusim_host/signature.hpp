@@ -81,7 +81,9 @@ template <typename R, typename... Args, R (*function)(Args...)> struct Described
   }
   static void call(const unsigned char *slots) { call_with(slots, std::index_sequence_for<Args...>()); }
   static void print_arguments() { (print_argument<Args>(), ...); }
-  static Kernel make(const char *name) { return {name, reinterpret_cast<const void *>(function), &call, &print_arguments}; }
+  static Kernel make(const char *name) {
+    return {name, reinterpret_cast<const void *>(function), &call, &print_arguments};
+  }
 };
 
 } // namespace npusim_host

@@ -87,9 +87,9 @@ inline void check_access(const char *what, const void *pointer, unsigned bytes, 
     const Region &r = regions[i];
     if (at + guard_bytes < r.begin || at >= r.end + guard_bytes) continue;
     if (at < r.begin || at + bytes > r.end)
-      fail("out of bounds: %s of %u bytes at byte %ld of argument %u, which has %ld bytes (%s:%u, kernel %s)", what, bytes,
-           long(at - r.begin), r.index, long(r.end - r.begin), base_name(where.file_name()), unsigned(where.line()),
-           kernel);
+      fail("out of bounds: %s of %u bytes at byte %ld of argument %u, which has %ld bytes (%s:%u, kernel %s)", what,
+           bytes, long(at - r.begin), r.index, long(r.end - r.begin), base_name(where.file_name()),
+           unsigned(where.line()), kernel);
     if (align && at % align)
       fail("misaligned: %s of %u bytes at byte %ld of argument %u must be aligned to %u bytes (%s:%u, kernel %s)", what,
            bytes, long(at - r.begin), r.index, align, base_name(where.file_name()), unsigned(where.line()), kernel);

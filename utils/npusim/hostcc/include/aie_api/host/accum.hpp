@@ -7,8 +7,10 @@
 namespace aie {
 
 template <typename Tag, unsigned N> class accum {
-  static_assert(npusim_host::is_tag<Tag>, "accumulators served here: acc32, acc40, acc48, acc56, acc64, acc72, acc80, accfloat");
-  static_assert((N & (N - 1)) == 0 && N * npusim_host::tag_bits<Tag> >= 128, "an accumulator has a power of two of lanes");
+  static_assert(npusim_host::is_tag<Tag>,
+                "accumulators served here: acc32, acc40, acc48, acc56, acc64, acc72, acc80, accfloat");
+  static_assert((N & (N - 1)) == 0 && N * npusim_host::tag_bits<Tag> >= 128,
+                "an accumulator has a power of two of lanes");
 
 public:
   using value_type = Tag;

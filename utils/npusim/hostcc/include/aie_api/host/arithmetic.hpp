@@ -1,5 +1,5 @@
-// Element by element: sums, products into accumulators, extremes, bits, shifts. Sums of bfloat16 vectors are formed in fp32
-// and rounded as the mode says, as on the core; products of bfloat16 are exact in fp32 before they are added.
+// Element by element: sums, products into accumulators, extremes, bits, shifts. Sums of bfloat16 vectors are formed in
+// fp32 and rounded as the mode says, as on the core; products of bfloat16 are exact in fp32 before they are added.
 
 #pragma once
 
@@ -55,7 +55,8 @@ template <typename A, typename B> constexpr bool same_lanes() {
 
 template <typename Tag, bool negate, typename A, typename B> auto multiply(const A &a, const B &b) {
   using V = the_vector<A, B>;
-  static_assert(fits<V, A> && fits<V, B>, "a scalar in a product has the type of the vector's elements: write bfloat16(x) or x.0f");
+  static_assert(fits<V, A> && fits<V, B>,
+                "a scalar in a product has the type of the vector's elements: write bfloat16(x) or x.0f");
   const auto x = as_vector<V>(a);
   const auto y = as_vector<V>(b);
   using TA = typename std::remove_const_t<decltype(x)>::value_type;
@@ -74,7 +75,8 @@ template <typename Tag, bool negate, typename A, typename B> auto multiply(const
 
 template <bool negate, typename Acc, typename A, typename B> Acc multiply_onto(const Acc &acc, const A &a, const B &b) {
   using V = the_vector<A, B>;
-  static_assert(fits<V, A> && fits<V, B>, "a scalar in a product has the type of the vector's elements: write bfloat16(x) or x.0f");
+  static_assert(fits<V, A> && fits<V, B>,
+                "a scalar in a product has the type of the vector's elements: write bfloat16(x) or x.0f");
   const auto x = as_vector<V>(a);
   const auto y = as_vector<V>(b);
   using TA = typename std::remove_const_t<decltype(x)>::value_type;
@@ -82,7 +84,8 @@ template <bool negate, typename Acc, typename A, typename B> Acc multiply_onto(c
   static_assert(V::size() == Acc::size(), "accumulator and operands have the same lanes");
   static_assert(is_float<TA> == is_float<TB> && (!is_float<TA> || std::is_same_v<TA, TB>),
                 "the operands of a product are integers, or both bfloat16, or both float");
-  static_assert(is_float<TA> == Acc::is_floating_point(), "products of floats go to accfloat, of integers to the others");
+  static_assert(is_float<TA> == Acc::is_floating_point(),
+                "products of floats go to accfloat, of integers to the others");
   vector_issues(multiply_issues<TA, TB, typename Acc::value_type, V::size()>());
   Acc out;
   for (unsigned i = 0; i < V::size(); ++i) {
@@ -182,25 +185,26 @@ template <Vector V> V neg(const V &v) {
 }
 template <Vector V> V abs(const V &v) {
   using T = typename V::value_type;
-  return npusim_host::lanewise<T, V::size()>(npusim_host::issues(V::bytes(), npusim_host::vector_width), [&](unsigned i) {
-    if constexpr (std::is_same_v<T, bfloat16>)
-      return bfloat16::from_bits(v.data[i].bits & 0x7fff);
-    else if constexpr (std::is_same_v<T, float>)
-      return std::bit_cast<float>(std::bit_cast<std::uint32_t>(v.data[i]) & 0x7fffffffu);
-    else
-      return v.data[i] < T(0) ? npusim_host::wrapped_sub(T(0), v.data[i]) : v.data[i];
-  });
+  return npusim_host::lanewise<T, V::size()>(
+      npusim_host::issues(V::bytes(), npusim_host::vector_width), [&](unsigned i) {
+        if constexpr (std::is_same_v<T, bfloat16>)
+          return bfloat16::from_bits(v.data[i].bits & 0x7fff);
+        else if constexpr (std::is_same_v<T, float>)
+          return std::bit_cast<float>(std::bit_cast<std::uint32_t>(v.data[i]) & 0x7fffffffu);
+        else
+          return v.data[i] < T(0) ? npusim_host::wrapped_sub(T(0), v.data[i]) : v.data[i];
+      });
 }
 
-#define NPUSIM_BITWISE(NAME, OP)                                                                                         \
-  template <typename A, typename B>                                                                                      \
-    requires npusim_host::Operands<A, B>                                                                                 \
-  auto NAME(const A &a, const B &b) {                                                                                    \
-    using V = npusim_host::the_vector<A, B>;                                                                             \
-    using T = typename V::value_type;                                                                                    \
-    const V x = npusim_host::as_vector<V>(a), y = npusim_host::as_vector<V>(b);                                          \
-    return npusim_host::lanewise<T, V::size()>(npusim_host::simple_issues<T, V::size()>(),                               \
-                                               [&](unsigned i) { return T(x.data[i] OP y.data[i]); });                   \
+#define NPUSIM_BITWISE(NAME, OP)                                                                       \
+  template <typename A, typename B>                                                                    \
+    requires npusim_host::Operands<A, B>                                                               \
+  auto NAME(const A &a, const B &b) {                                                                  \
+    using V = npusim_host::the_vector<A, B>;                                                           \
+    using T = typename V::value_type;                                                                  \
+    const V x = npusim_host::as_vector<V>(a), y = npusim_host::as_vector<V>(b);                        \
+    return npusim_host::lanewise<T, V::size()>(npusim_host::simple_issues<T, V::size()>(),             \
+                                               [&](unsigned i) { return T(x.data[i] OP y.data[i]); }); \
   }
 NPUSIM_BITWISE(bit_and, &)
 NPUSIM_BITWISE(bit_or, |)

@@ -1,4 +1,5 @@
-// bfloat16: the upper half of a float. Scalar conversions round to nearest, ties to even; those of vectors follow the mode.
+// bfloat16: the upper half of a float. Scalar conversions round to nearest, ties to even; those of vectors follow the
+// mode.
 
 #pragma once
 
@@ -36,21 +37,22 @@ template <typename A, typename B>
 constexpr bool mixes_bf16 =
     (is_bf16<A> && (is_bf16<B> || std::is_arithmetic_v<B>)) || (is_bf16<B> && std::is_arithmetic_v<A>);
 template <typename A, typename B>
-using sum_of_bf16 = std::conditional_t<std::is_floating_point_v<A>, A, std::conditional_t<std::is_floating_point_v<B>, B, bfloat16>>;
+using sum_of_bf16 =
+    std::conditional_t<std::is_floating_point_v<A>, A, std::conditional_t<std::is_floating_point_v<B>, B, bfloat16>>;
 } // namespace npusim_host
 
-#define NPUSIM_BF16_ARITHMETIC(OP)                                                                                       \
-  template <typename A, typename B>                                                                                      \
-    requires npusim_host::mixes_bf16<A, B>                                                                               \
-  constexpr npusim_host::sum_of_bf16<A, B> operator OP(A a, B b) {                                                       \
-    using Wide = std::conditional_t<std::is_same_v<npusim_host::sum_of_bf16<A, B>, double>, double, float>;              \
-    return npusim_host::sum_of_bf16<A, B>(Wide(a) OP Wide(b));                                                           \
+#define NPUSIM_BF16_ARITHMETIC(OP)                                                                          \
+  template <typename A, typename B>                                                                         \
+    requires npusim_host::mixes_bf16<A, B>                                                                  \
+  constexpr npusim_host::sum_of_bf16<A, B> operator OP(A a, B b) {                                          \
+    using Wide = std::conditional_t<std::is_same_v<npusim_host::sum_of_bf16<A, B>, double>, double, float>; \
+    return npusim_host::sum_of_bf16<A, B>(Wide(a) OP Wide(b));                                              \
   }
-#define NPUSIM_BF16_COMPARISON(OP)                                                                                       \
-  template <typename A, typename B>                                                                                      \
-    requires npusim_host::mixes_bf16<A, B>                                                                               \
-  constexpr bool operator OP(A a, B b) {                                                                                 \
-    return double(a) OP double(b);                                                                                       \
+#define NPUSIM_BF16_COMPARISON(OP)         \
+  template <typename A, typename B>        \
+    requires npusim_host::mixes_bf16<A, B> \
+  constexpr bool operator OP(A a, B b) {   \
+    return double(a) OP double(b);         \
   }
 NPUSIM_BF16_ARITHMETIC(+)
 NPUSIM_BF16_ARITHMETIC(-)

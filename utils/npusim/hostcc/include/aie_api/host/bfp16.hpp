@@ -1,7 +1,7 @@
 // Block floating point, bfp16ebs8: eight values share an exponent; each is a two's complement number of 8 bits.
 //
-// The largest magnitude, in [2^e, 2^(e+1)), sets the step 2^(e-6); values are rounded to whole steps, ties to even. If one
-// becomes +128, which has no code, the step is doubled and all are rounded again. The rule is that of
+// The largest magnitude, in [2^e, 2^(e+1)), sets the step 2^(e-6); values are rounded to whole steps, ties to even. If
+// one becomes +128, which has no code, the step is doubled and all are rounded again. The rule is that of
 // npusim.kernel_models.rounding.bfp16, which says where it comes from. A block that is not finite gives NaN.
 
 #pragma once

@@ -1,8 +1,8 @@
 // Functions of floats, and conversions between floats and fixed-point integers.
 //
-// inv and invsqrt of vectors are the AIE API's approximations, step by step (Xilinx/aie_api include/aie_api/detail/aie2 and
-// aie2p/elementary.hpp); sqrt of vectors is one scalar function after another there. exp2 is what is known of the AIE2P core's
-// instruction, tanh is exact here and not on the core.
+// inv and invsqrt of vectors are the AIE API's approximations, step by step (Xilinx/aie_api include/aie_api/detail/aie2
+// and aie2p/elementary.hpp); sqrt of vectors is one scalar function after another there. exp2 is what is known of the
+// AIE2P core's instruction, tanh is exact here and not on the core.
 
 #pragma once
 
@@ -55,9 +55,9 @@ template <typename T> T approximate_invsqrt(T x) {
   return float_as<T>(y * refined);
 }
 
-// The AIE2P core's exp2, as far as known: x is cut off after 11 fractional bits, towards zero (AMD's AIE-ML v2 intrinsics
-// guide); 2^(i + f) is 2^i (1 + f), cut off to bfloat16, and 0 below 2^-126 (both inferred from published results; see
-// designs.kernels.arithmetic). Up to 6.1 % too large, exact at whole numbers.
+// The AIE2P core's exp2, as far as known: x is cut off after 11 fractional bits, towards zero (AMD's AIE-ML v2
+// intrinsics guide); 2^(i + f) is 2^i (1 + f), cut off to bfloat16, and 0 below 2^-126 (both inferred from published
+// results; see designs.kernels.arithmetic). Up to 6.1 % too large, exact at whole numbers.
 inline bfloat16 core_exp2(float x) {
   if (std::isnan(x)) return bfloat16::from_bits(0x7fc0);
   const float held = x < -200 ? -200 : x > 128 ? 128 : x;
@@ -120,7 +120,8 @@ template <Vector V, typename E> auto div(const V &a, const E &b) {
 
 // The two functions that the AIE2P core has an instruction for.
 template <typename R = bfloat16, unsigned N> vector<R, N> exp2(const vector<float, N> &v) {
-  static_assert(npusim_host::aie2p || N == 0, "aie::exp2 exists on AIE2P (XDNA 2) only; AIE2 looks exponentials up in a table");
+  static_assert(npusim_host::aie2p || N == 0,
+                "aie::exp2 exists on AIE2P (XDNA 2) only; AIE2 looks exponentials up in a table");
   static_assert(std::is_same_v<R, bfloat16>, "aie::exp2 gives bfloat16");
   return npusim_host::function_of<R, N>(v, npusim_host::issues(N, npusim_host::exp2_lanes), npusim_host::core_exp2);
 }
@@ -131,7 +132,8 @@ template <typename R = bfloat16, unsigned N> vector<R, N> tanh(const vector<floa
                                         [](float x) { return npusim_host::float_as<R>(float(std::tanh(double(x)))); });
 }
 
-// x * 2^shift as an integer, held at the type's ends. bfloat16 vectors round down (the core's vfloor), floats to nearest.
+// x * 2^shift as an integer, held at the type's ends. bfloat16 vectors round down (the core's vfloor), floats to
+// nearest.
 template <typename R = int32, typename T, unsigned N>
   requires npusim_host::is_float<T>
 vector<R, N> to_fixed(const vector<T, N> &v, int shift = 0) {
@@ -161,7 +163,8 @@ template <typename R = float, typename Tag, unsigned N>
 vector<R, N> to_float(const accum<Tag, N> &acc, int shift = 0) {
   npusim_host::vector_issues(npusim_host::issues(N, npusim_host::float_lanes));
   vector<R, N> out;
-  for (unsigned i = 0; i < N; ++i) out.data[i] = npusim_host::float_as<R>(float(std::ldexp(double(acc.data[i]), -shift)));
+  for (unsigned i = 0; i < N; ++i)
+    out.data[i] = npusim_host::float_as<R>(float(std::ldexp(double(acc.data[i]), -shift)));
   return out;
 }
 inline float to_float(int32 a, int shift = 0) { return std::ldexp(float(a), -shift); }

@@ -1,7 +1,8 @@
 // Tables in memory that several lanes look up at once: aie::lut, aie::parallel_lookup, aie::linear_approx.
 //
-// A table for four lookups a cycle has its values four times: `ab` and `cd` each hold them twice, in turns of 16 bytes (values
-// 0..7 of bfloat16, again 0..7, 8..15, again 8..15, ...). The host reads all four copies and refuses a table whose copies differ.
+// A table for four lookups a cycle has its values four times: `ab` and `cd` each hold them twice, in turns of 16 bytes
+// (values 0..7 of bfloat16, again 0..7, 8..15, again 8..15, ...). The host reads all four copies and refuses a table
+// whose copies differ.
 
 #pragma once
 
@@ -31,19 +32,22 @@ template <unsigned Parallel, typename Offset, typename Slope = Offset> struct lu
     const unsigned char *copies[] = {ab + first, ab + first + 16, cd + first, cd + first + 16};
     for (const unsigned char *copy : copies)
       if (std::memcmp(copy, copies[0], bytes))
-        npusim_host::fail("a lookup table's four copies differ at byte %u of its values: the layout is wrong (kernel %s)", at,
-                          npusim_host::kernel);
+        npusim_host::fail(
+            "a lookup table's four copies differ at byte %u of its values: the layout is wrong (kernel %s)", at,
+            npusim_host::kernel);
     std::memcpy(into, copies[0], bytes);
   }
 };
 
 namespace detail {
 
-// The index of a table entry from an input: the bits above step_bits, plus bias, brought into the table. The core shifts the
-// input to `extra` bits below the index first, and rounds there as the mode says.
-template <typename T, lut_oor_policy policy> unsigned table_index(T input, unsigned elements, unsigned step_bits, int bias, unsigned bytes) {
+// The index of a table entry from an input: the bits above step_bits, plus bias, brought into the table. The core
+// shifts the input to `extra` bits below the index first, and rounds there as the mode says.
+template <typename T, lut_oor_policy policy>
+unsigned table_index(T input, unsigned elements, unsigned step_bits, int bias, unsigned bytes) {
   const int extra = bytes <= 2 ? 2 : bytes == 4 ? 3 : 4;
-  const auto shifted = npusim_host::shifted(std::int64_t(input), int(step_bits) - extra, npusim_host::Mode(npusim_host::rounding));
+  const auto shifted =
+      npusim_host::shifted(std::int64_t(input), int(step_bits) - extra, npusim_host::Mode(npusim_host::rounding));
   const std::int64_t index = (shifted >> extra) + bias;
   if (policy == lut_oor_policy::truncate) return unsigned(((index % elements) + elements) % elements);
   return unsigned(index < 0 ? 0 : index >= std::int64_t(elements) ? elements - 1 : index);
@@ -75,7 +79,8 @@ public:
   }
 };
 
-// slope * x + offset, the pair looked up by x. Served for bfloat16 inputs with pairs of 32-bit words: slope, then offset.
+// slope * x + offset, the pair looked up by x. Served for bfloat16 inputs with pairs of 32-bit words: slope, then
+// offset.
 template <typename T, typename Table> class linear_approx {
   static_assert(std::is_same_v<T, bfloat16> && std::is_same_v<typename Table::offset_type, float>,
                 "aie::linear_approx is served for bfloat16 inputs with float offsets");

@@ -47,10 +47,18 @@ public:
   constexpr bool full() const { return count() == N; }
   constexpr bool empty() const { return count() == 0; }
   constexpr bool operator==(const mask &) const = default;
-  constexpr mask operator~() const { return combine(*this, [](bool a, bool) { return !a; }); }
-  constexpr mask operator&(const mask &b) const { return combine(b, [](bool a, bool c) { return a && c; }); }
-  constexpr mask operator|(const mask &b) const { return combine(b, [](bool a, bool c) { return a || c; }); }
-  constexpr mask operator^(const mask &b) const { return combine(b, [](bool a, bool c) { return a != c; }); }
+  constexpr mask operator~() const {
+    return combine(*this, [](bool a, bool) { return !a; });
+  }
+  constexpr mask operator&(const mask &b) const {
+    return combine(b, [](bool a, bool c) { return a && c; });
+  }
+  constexpr mask operator|(const mask &b) const {
+    return combine(b, [](bool a, bool c) { return a || c; });
+  }
+  constexpr mask operator^(const mask &b) const {
+    return combine(b, [](bool a, bool c) { return a != c; });
+  }
   constexpr mask &operator&=(const mask &b) { return *this = *this & b; }
   constexpr mask &operator|=(const mask &b) { return *this = *this | b; }
   constexpr mask operator<<(unsigned n) const { return moved(int(n)); }
@@ -71,17 +79,17 @@ private:
   }
 };
 
-#define NPUSIM_COMPARE(NAME, OP)                                                                                         \
-  template <typename A, typename B>                                                                                      \
-    requires npusim_host::Operands<A, B>                                                                                 \
-  auto NAME(const A &a, const B &b) {                                                                                    \
-    using V = npusim_host::the_vector<A, B>;                                                                             \
-    const V x = npusim_host::as_vector<V>(a), y = npusim_host::as_vector<V>(b);                                          \
-    npusim_host::vector_issues(npusim_host::issues(V::bytes(), npusim_host::vector_width));                              \
-    mask<V::size()> out;                                                                                                 \
-    for (unsigned i = 0; i < V::size(); ++i)                                                                             \
-      if (x.data[i] OP y.data[i]) out.set(i);                                                                            \
-    return out;                                                                                                          \
+#define NPUSIM_COMPARE(NAME, OP)                                                            \
+  template <typename A, typename B>                                                         \
+    requires npusim_host::Operands<A, B>                                                    \
+  auto NAME(const A &a, const B &b) {                                                       \
+    using V = npusim_host::the_vector<A, B>;                                                \
+    const V x = npusim_host::as_vector<V>(a), y = npusim_host::as_vector<V>(b);             \
+    npusim_host::vector_issues(npusim_host::issues(V::bytes(), npusim_host::vector_width)); \
+    mask<V::size()> out;                                                                    \
+    for (unsigned i = 0; i < V::size(); ++i)                                                \
+      if (x.data[i] OP y.data[i]) out.set(i);                                               \
+    return out;                                                                             \
   }
 NPUSIM_COMPARE(lt, <)
 NPUSIM_COMPARE(le, <=)
@@ -110,8 +118,9 @@ auto select(const A &a, const B &b, const mask<N> &m) {
   using V = npusim_host::the_vector<A, B>;
   static_assert(V::size() == N, "the mask has as many bits as the vector lanes");
   const V x = npusim_host::as_vector<V>(a), y = npusim_host::as_vector<V>(b);
-  return npusim_host::lanewise<typename V::value_type, N>(npusim_host::issues(V::bytes(), npusim_host::vector_width),
-                                                          [&](unsigned i) { return m.test(i) ? y.data[i] : x.data[i]; });
+  return npusim_host::lanewise<typename V::value_type, N>(
+      npusim_host::issues(V::bytes(), npusim_host::vector_width),
+      [&](unsigned i) { return m.test(i) ? y.data[i] : x.data[i]; });
 }
 template <typename T, unsigned N>
   requires Elem<T>

@@ -6,7 +6,6 @@
 
 namespace npusim_host {
 
-
 template <typename T> using bare = std::remove_cv_t<T>;
 
 template <unsigned N, typename T> aie::vector<bare<T>, N> load(const T *at, unsigned align, const Where &where) {
@@ -35,7 +34,8 @@ template <unsigned N, aie_dm_resource = aie_dm_resource::none, typename T>
 auto load_v(const T *at, Where where = Where::current()) {
   return npusim_host::load<N>(at, npusim_host::vector_align(N * sizeof(T)), where);
 }
-template <aie_dm_resource = aie_dm_resource::none, typename T> auto load_v(const T *at, Where where = Where::current()) {
+template <aie_dm_resource = aie_dm_resource::none, typename T>
+auto load_v(const T *at, Where where = Where::current()) {
   return load_v<npusim_host::native_elements<T>>(at, where);
 }
 template <aie_dm_resource = aie_dm_resource::none, typename T, unsigned N>

@@ -5,8 +5,9 @@
 //   bfloat16        k upwards, each product (exact in fp32) added to the fp32 accumulator; the core's order within its
 //                   4x8x4 instruction is not published;
 //   bfloat16 with AIE_API_EMULATE_BFLOAT16_MMUL_WITH_BFP16 (AIE2P, 8x8x8 and 4x8x8)
-//                   A's rows and B's columns become blocks of eight along k (bfp16.hpp), the eight products of a block are
-//                   summed exactly, scaled in double precision, rounded to fp32, and added to the accumulator in fp32;
+//                   A's rows and B's columns become blocks of eight along k (bfp16.hpp), the eight products of a block
+//                   are summed exactly, scaled in double precision, rounded to fp32, and added to the accumulator in
+//                   fp32;
 //   float           as bfloat16, with products rounded to fp32 (the core emulates them with bfloat16 products).
 
 #pragma once
@@ -37,29 +38,30 @@ template <typename A, typename B, typename Tag, unsigned M, unsigned K, unsigned
   constexpr Shape shape{M, K, N};
   constexpr bool same_sort = is_float<A> == is_float<B> && (!is_float<A> || std::is_same_v<A, B>);
   static_assert(same_sort, "aie::mmul: the element types are integers, or both bfloat16, or both float");
-#define NPUSIM_SHAPES(TYPES, DEVICE, LIST, ...)                                                                          \
-  {                                                                                                                      \
-    constexpr Shape shapes[] = {__VA_ARGS__};                                                                            \
-    static_assert(!same_sort || among(shape, shapes), "aie::mmul of " TYPES " has these shapes on " DEVICE ": " LIST);   \
+#define NPUSIM_SHAPES(TYPES, DEVICE, LIST, ...)                                                                        \
+  {                                                                                                                    \
+    constexpr Shape shapes[] = {__VA_ARGS__};                                                                          \
+    static_assert(!same_sort || among(shape, shapes), "aie::mmul of " TYPES " has these shapes on " DEVICE ": " LIST); \
   }
   if constexpr (!aie2p && is_bf16<A>)
-    NPUSIM_SHAPES("bfloat16", "AIE2", "4x8x4, 4x8x8, 8x8x4, 8x8x8, 4x16x4, 4x16x8, 8x1x8", {4, 8, 4}, {4, 8, 8}, {8, 8, 4},
-                  {8, 8, 8}, {4, 16, 4}, {4, 16, 8}, {8, 1, 8})
+    NPUSIM_SHAPES("bfloat16", "AIE2", "4x8x4, 4x8x8, 8x8x4, 8x8x8, 4x16x4, 4x16x8, 8x1x8", {4, 8, 4}, {4, 8, 8},
+                  {8, 8, 4}, {8, 8, 8}, {4, 16, 4}, {4, 16, 8}, {8, 1, 8})
   else if constexpr (aie2p && is_bf16<A>)
     NPUSIM_SHAPES("bfloat16", "AIE2P", "4x8x8, 8x8x8, 4x8x4, 8x8x4, 8x1x8", {4, 8, 8}, {8, 8, 8}, {4, 8, 4}, {8, 8, 4},
                   {8, 1, 8})
   else if constexpr (is_float<A>)
     NPUSIM_SHAPES("float", "AIE2 and AIE2P", "4x8x4, 4x1x4, 4x1x8", {4, 8, 4}, {4, 1, 4}, {4, 1, 8})
   else if constexpr (!aie2p && sizeof(A) == 1 && sizeof(B) == 1)
-    NPUSIM_SHAPES("int8 x int8", "AIE2", "4x8x8, 4x8x4, 4x16x4, 8x8x8, 8x8x4, 2x8x8, 1x16x8, 2x16x8, 4x16x8, 8x16x8, 4x16x16",
-                  {4, 8, 8}, {4, 8, 4}, {4, 16, 4}, {8, 8, 8}, {8, 8, 4}, {2, 8, 8}, {1, 16, 8}, {2, 16, 8}, {4, 16, 8},
+    NPUSIM_SHAPES("int8 x int8", "AIE2",
+                  "4x8x8, 4x8x4, 4x16x4, 8x8x8, 8x8x4, 2x8x8, 1x16x8, 2x16x8, 4x16x8, 8x16x8, 4x16x16", {4, 8, 8},
+                  {4, 8, 4}, {4, 16, 4}, {8, 8, 8}, {8, 8, 4}, {2, 8, 8}, {1, 16, 8}, {2, 16, 8}, {4, 16, 8},
                   {8, 16, 8}, {4, 16, 16})
   else if constexpr (aie2p && sizeof(A) == 1 && sizeof(B) == 1)
     NPUSIM_SHAPES("int8 x int8", "AIE2P", "8x8x8, 4x8x8, 2x8x8, 4x16x8, 8x16x8", {8, 8, 8}, {4, 8, 8}, {2, 8, 8},
                   {4, 16, 8}, {8, 16, 8})
   else if constexpr (!aie2p && sizeof(A) == 2 && sizeof(B) == 1)
-    NPUSIM_SHAPES("int16 x int8", "AIE2", "4x8x4, 4x4x8, 8x4x4, 8x4x8, 4x4x4, 2x8x8, 2x16x8, 4x16x8", {4, 8, 4}, {4, 4, 8},
-                  {8, 4, 4}, {8, 4, 8}, {4, 4, 4}, {2, 8, 8}, {2, 16, 8}, {4, 16, 8})
+    NPUSIM_SHAPES("int16 x int8", "AIE2", "4x8x4, 4x4x8, 8x4x4, 8x4x8, 4x4x4, 2x8x8, 2x16x8, 4x16x8", {4, 8, 4},
+                  {4, 4, 8}, {8, 4, 4}, {8, 4, 8}, {4, 4, 4}, {2, 8, 8}, {2, 16, 8}, {4, 16, 8})
   else if constexpr (aie2p && sizeof(A) == 2 && sizeof(B) == 1)
     NPUSIM_SHAPES("int16 x int8", "AIE2P", "4x8x8, 4x4x8, 8x4x8, 2x16x8, 4x16x8", {4, 8, 8}, {4, 4, 8}, {8, 4, 8},
                   {2, 16, 8}, {4, 16, 8})
@@ -74,8 +76,8 @@ template <typename A, typename B, typename Tag, unsigned M, unsigned K, unsigned
     NPUSIM_SHAPES("int16 x int16", "AIE2P", "4x4x8, 2x4x8, 4x2x8, 8x2x8, 2x8x8, 4x8x8, 8x1x8", {4, 4, 8}, {2, 4, 8},
                   {4, 2, 8}, {8, 2, 8}, {2, 8, 8}, {4, 8, 8}, {8, 1, 8})
   else if constexpr (!aie2p && sizeof(A) == 4 && sizeof(B) == 2)
-    NPUSIM_SHAPES("int32 x int16", "AIE2", "4x2x4, 4x4x4, 2x4x8, 4x4x8, 4x1x8", {4, 2, 4}, {4, 4, 4}, {2, 4, 8}, {4, 4, 8},
-                  {4, 1, 8})
+    NPUSIM_SHAPES("int32 x int16", "AIE2", "4x2x4, 4x4x4, 2x4x8, 4x4x8, 4x1x8", {4, 2, 4}, {4, 4, 4}, {2, 4, 8},
+                  {4, 4, 8}, {4, 1, 8})
   else if constexpr (aie2p && sizeof(A) == 4 && sizeof(B) == 2)
     NPUSIM_SHAPES("int32 x int16", "AIE2P", "4x2x8, 2x4x8, 4x4x8, 4x1x8", {4, 2, 8}, {2, 4, 8}, {4, 4, 8}, {4, 1, 8})
   else if constexpr (!aie2p && sizeof(A) == 2 && sizeof(B) == 4)
@@ -99,10 +101,11 @@ template <typename A, typename B> constexpr unsigned products_per_issue() {
   else if constexpr (is_float<A>)
     return aie2p ? 32 : 128;
   else
-    return (aie2p ? 512 : 256) / (sizeof(A) * sizeof(B) == 1 ? 1 : sizeof(A) * sizeof(B) == 2 ? 2 : sizeof(A) * sizeof(B));
+    return (aie2p ? 512 : 256) / unsigned(sizeof(A) * sizeof(B));
 }
 
-template <typename A, typename B, unsigned M, unsigned K, unsigned N> void multiplier_issues(bool first_a, bool first_b) {
+template <typename A, typename B, unsigned M, unsigned K, unsigned N>
+void multiplier_issues(bool first_a, bool first_b) {
   constexpr unsigned work = issues(M * K * N, products_per_issue<A, B>());
   if constexpr (emulates_with_bfp16 && is_bf16<A> && K == 8 && N == 8) {
     // One instruction; A is widened and converted; B is transposed (two shuffles), multiplied by one, converted.
@@ -182,7 +185,8 @@ private:
     for (unsigned i = 0; i < M; ++i)
       for (unsigned k = 0; k < K; ++k)
         for (unsigned j = 0; j < N; ++j)
-          sums_.data[i * N + j] = npusim_host::wrapped_add(sums_.data[i * N + j], npusim_host::product<lane>(x[i * K + k], y[k * N + j]));
+          sums_.data[i * N + j] =
+              npusim_host::wrapped_add(sums_.data[i * N + j], npusim_host::product<lane>(x[i * K + k], y[k * N + j]));
   }
   void in_blocks(const vector_A_type &a, const vector_B_type &b) {
     npusim_host::Block rows[M], columns[N];

@@ -1,12 +1,12 @@
-// Names below the AIE API that kernels use beside it: the compiler's vector types and a few of its intrinsics. Here the vector
-// types are those of the API.
+// Names below the AIE API that kernels use beside it: the compiler's vector types and a few of its intrinsics. Here the
+// vector types are those of the API.
 
 #pragma once
 
 #include "elementary.hpp"
 
-#define NPUSIM_NATIVE_TYPE(NAME, T, N)                                                                                   \
-  using NAME = aie::vector<T, N>;                                                                                        \
+#define NPUSIM_NATIVE_TYPE(NAME, T, N) \
+  using NAME = aie::vector<T, N>;      \
   inline NAME undef_##NAME() { return {}; }
 
 NPUSIM_NATIVE_TYPE(v16int8, int8, 16)
@@ -61,7 +61,8 @@ extern "C" {
 __attribute__((noinline)) inline void npusim_cascade_put(const void *word) {
   using namespace npusim_host;
   if (counters.cascade_out + cascade_word > cascade_room)
-    fail("kernel %s puts more than %lu bytes on the cascade in one call", kernel, static_cast<unsigned long>(cascade_room));
+    fail("kernel %s puts more than %lu bytes on the cascade in one call", kernel,
+         static_cast<unsigned long>(cascade_room));
   std::memcpy(cascade_outbox + counters.cascade_out, word, cascade_word);
   counters.cascade_out += cascade_word;
 }
@@ -78,7 +79,8 @@ __attribute__((noinline)) inline void npusim_cascade_get(void *word) {
 template <typename V>
   requires(aie::Vector<V> || aie::Accum<V>)
 void put_mcd(const V &v, int enable = 1) {
-  static_assert(sizeof v.data == npusim_host::cascade_word, "put_mcd takes 512 bits: a vector of 64 bytes, or 16 float accumulators");
+  static_assert(sizeof v.data == npusim_host::cascade_word,
+                "put_mcd takes 512 bits: a vector of 64 bytes, or 16 float accumulators");
   if (enable) npusim_cascade_put(v.data);
 }
 namespace npusim_host {
@@ -90,7 +92,7 @@ template <typename V> V cascade_get(int enable) {
 }
 } // namespace npusim_host
 
-#define NPUSIM_GET_SCD(V)                                                                                                \
+#define NPUSIM_GET_SCD(V) \
   inline V get_scd_##V(int enable = 1) { return npusim_host::cascade_get<V>(enable); }
 NPUSIM_GET_SCD(v64int8)
 NPUSIM_GET_SCD(v64uint8)

@@ -1,5 +1,5 @@
-// All lanes of a vector to one number. Integers wrap round. Floats are added in the order of the AIE API's own reductions
-// (Xilinx/aie_api include/aie_api/detail/aie2/add_reduce.hpp): in fp32, rounded once at the end.
+// All lanes of a vector to one number. Integers wrap round. Floats are added in the order of the AIE API's own
+// reductions (Xilinx/aie_api include/aie_api/detail/aie2/add_reduce.hpp): in fp32, rounded once at the end.
 
 #pragma once
 

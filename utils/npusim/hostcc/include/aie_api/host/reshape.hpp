@@ -39,8 +39,7 @@ template <typename T, unsigned N>
 auto interleave_unzip(const vector<T, N> &a, const vector<T, N> &b, unsigned chunk, Where where = Where::current()) {
   npusim_host::check_chunk<N>(chunk, where);
   auto both = [&](unsigned i) { return i < N ? a.data[i] : b.data[i - N]; };
-  const auto even =
-      npusim_host::shuffled<T, N>([&](unsigned i) { return both(i / chunk * 2 * chunk + i % chunk); });
+  const auto even = npusim_host::shuffled<T, N>([&](unsigned i) { return both(i / chunk * 2 * chunk + i % chunk); });
   const auto odd =
       npusim_host::shuffled<T, N>([&](unsigned i) { return both(i / chunk * 2 * chunk + chunk + i % chunk); });
   return std::pair(even, odd);
@@ -69,7 +68,8 @@ vector<T, N> transpose(const vector<T, N> &v, unsigned rows, unsigned cols, Wher
   return npusim_host::shuffled<T, N>([&](unsigned i) { return v.data[i % rows * cols + i / rows]; });
 }
 
-// Up: lane i goes to lane i + n. What comes in is undefined, or wraps round, repeats the end lane, or is the end of `fill`.
+// Up: lane i goes to lane i + n. What comes in is undefined, or wraps round, repeats the end lane, or is the end of
+// `fill`.
 template <typename T, unsigned N> vector<T, N> shuffle_up(const vector<T, N> &v, unsigned n) {
   const vector<T, N> undefined;
   return npusim_host::shuffled<T, N>([&](unsigned i) { return i < n ? undefined.data[i] : v.data[i - n]; });

@@ -32,7 +32,9 @@ inline void set_saturation(saturation_mode mode) { npusim_host::saturation = uns
 inline saturation_mode get_saturation() { return saturation_mode(npusim_host::saturation); }
 
 // Sets a mode and gives the one before.
-inline rounding_mode swap_rounding(rounding_mode mode) { return rounding_mode(std::exchange(npusim_host::rounding, unsigned(mode))); }
+inline rounding_mode swap_rounding(rounding_mode mode) {
+  return rounding_mode(std::exchange(npusim_host::rounding, unsigned(mode)));
+}
 inline saturation_mode swap_saturation(saturation_mode mode) {
   return saturation_mode(std::exchange(npusim_host::saturation, unsigned(mode)));
 }

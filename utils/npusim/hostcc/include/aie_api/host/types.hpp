@@ -19,8 +19,7 @@ struct accfloat {};
 namespace npusim_host {
 
 template <typename T, typename... Us> constexpr bool one_of = (std::is_same_v<T, Us> || ...);
-template <typename T>
-constexpr bool is_element = one_of<T, int8, uint8, int16, uint16, int32, uint32, bfloat16, float>;
+template <typename T> constexpr bool is_element = one_of<T, int8, uint8, int16, uint16, int32, uint32, bfloat16, float>;
 template <typename T> constexpr bool is_float = one_of<T, bfloat16, float>;
 template <typename T> constexpr bool is_tag = one_of<T, acc32, acc40, acc48, acc56, acc64, acc72, acc80, accfloat>;
 
@@ -56,7 +55,9 @@ template <typename A, typename B, typename Tag, unsigned N> constexpr unsigned m
   else if constexpr (is_float<A> || is_float<B>)
     return issues(N, float_lanes) * float_multiply;
   else
-    return issues(N, accumulator_bits / tag_bits<Tag>) * (sizeof(A) == 4 && sizeof(B) == 4 ? 4 : sizeof(A) == 4 || sizeof(B) == 4 ? 2 : 1);
+    return issues(N, accumulator_bits / tag_bits<Tag>) * (sizeof(A) == 4 && sizeof(B) == 4   ? 4
+                                                          : sizeof(A) == 4 || sizeof(B) == 4 ? 2
+                                                                                             : 1);
 }
 
 // Issues of an addition, comparison or the like of N elements.
@@ -110,6 +111,6 @@ template <typename T>
 concept Accum = detail::is_accum<T>::value;
 // What may stand for a scalar operand of vectors of T: numbers that convert to it.
 template <typename E, typename T>
-concept ScalarFor = (std::is_arithmetic_v<E> || std::is_same_v<E, bfloat16>)&&Elem<T>;
+concept ScalarFor = (std::is_arithmetic_v<E> || std::is_same_v<E, bfloat16>) && Elem<T>;
 
 } // namespace aie

@@ -1,5 +1,5 @@
-// aie::vector: N elements in a vector register. A new one holds garbage on the core; here it holds all ones (NaN, -1), so
-// that a result made of it shows.
+// aie::vector: N elements in a vector register. A new one holds garbage on the core; here it holds all ones (NaN, -1),
+// so that a result made of it shows.
 
 #pragma once
 
@@ -10,12 +10,14 @@
 
 namespace npusim_host {
 
-// bf16 operands of aie::mmul on AIE2P are rearranged first; the compiler does that once a register, so it is counted once.
+// bf16 operands of aie::mmul on AIE2P are rearranged first; the compiler does that once a register, so it is counted
+// once.
 struct Rearranged {
   mutable bool done = false;
 };
 struct Nothing {};
-template <typename T> using Rearrangement = std::conditional_t<aie2p && std::is_same_v<T, bfloat16>, Rearranged, Nothing>;
+template <typename T>
+using Rearrangement = std::conditional_t<aie2p && std::is_same_v<T, bfloat16>, Rearranged, Nothing>;
 
 } // namespace npusim_host
 
@@ -23,7 +25,8 @@ namespace aie {
 
 template <typename T, unsigned N> class vector : public npusim_host::Rearrangement<T> {
   static_assert(Elem<T>, "element types served here: int8, uint8, int16, uint16, int32, uint32, bfloat16, float");
-  static_assert(N * sizeof(T) >= 16 && (N & (N - 1)) == 0, "a vector has a power of two of elements and at least 128 bits");
+  static_assert(N * sizeof(T) >= 16 && (N & (N - 1)) == 0,
+                "a vector has a power of two of elements and at least 128 bits");
 
 public:
   using value_type = T;
