@@ -175,7 +175,7 @@ def elements(pattern: Pattern) -> int | None:
 def check_pattern(pattern: Pattern, where: str) -> None:
     """Raise DesignError for offsets, sizes and strides that do not go together."""
     offsets, sizes, strides = (len(p) for p in (pattern.offsets, pattern.sizes, pattern.strides))
-    if sizes != strides or offsets > sizes and sizes:
+    if sizes != strides or (offsets > sizes and sizes):
         raise DesignError(
             f"{where}: {offsets} offsets, {sizes} sizes and {strides} strides; give as many strides as sizes, and an "
             "offset for each (or none of all, for the whole memref)"

@@ -19,9 +19,7 @@ from npusim.types import MemRefType
 
 OPS = frozenset(
     f"air.{name}"
-    for name in (
-        "launch launch_terminator segment segment_terminator herd herd_terminator channel.put channel.get dma_memcpy_nd"
-    ).split()
+    for name in ["launch", "launch_terminator", "segment", "segment_terminator", "herd", "herd_terminator", "channel.put", "channel.get", "dma_memcpy_nd"]
 )
 MAPS = {"affine.apply": "map", "affine.if": "condition", "vector.transfer_read": "permutation_map"} | {
     "vector.transfer_write": "permutation_map"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from npusim.errors import CapacityError, DesignError
+from npusim.graph import Design
 from npusim.machine import Coord, MemBuffer
 from npusim.place.draft import Draft, label
 from npusim.place.memory_map import overflow, stack_too_large
@@ -50,6 +51,16 @@ def assign_addresses(draft: Draft) -> None:
             raise CapacityError(stack_too_large(memory.tile, memory.stack, memory.size, buffers))
         if not _round_banks(draft, memory, buffers):
             _in_sequence(draft, memory, buffers)
+
+
+def pack(design: Design, tile: Coord, buffers: list[MemBuffer], stack: int) -> None:
+    """The same for the buffers of one tile, with ``stack`` bytes of stack, in the order in which they are given."""
+    draft = Draft(design, {})
+    limits = draft.limits(tile)
+    alignment = MEM_ALIGNMENT if tile.row == 1 else CORE_ALIGNMENT
+    memory = Memory(tile, limits.memory.value, limits.banks.value, stack, alignment)
+    if not _round_banks(draft, memory, buffers):
+        _in_sequence(draft, memory, buffers)
 
 
 def memory_of(draft: Draft, tile: Coord) -> Memory:
