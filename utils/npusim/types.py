@@ -43,7 +43,8 @@ def element_name(dtype: Any) -> str:
     try:
         return _NAMES[np.dtype(dtype)]
     except (KeyError, TypeError):
-        raise UnsupportedError(f"dtype {dtype!r} has no MLIR element type that is served here") from None
+        named = dtype.__name__ if isinstance(dtype, type) else repr(dtype)
+        raise UnsupportedError(f"elements of type {named} are not served; known: {', '.join(_NUMPY)}") from None
 
 
 @dataclass(frozen=True)

@@ -452,6 +452,8 @@ def test_element_types_by_name() -> None:
     assert np_dtype_to_mlir_type(np.int64) == "i64"
     with pytest.raises(UnsupportedError, match="v8bfp16ebs8"):
         np_dtype_to_mlir_type(v8bfp16ebs8)
+    with pytest.raises(UnsupportedError, match="elements of type v8bfp16ebs8 are not served; known: i1, i8"):
+        MemRefType.of(np.ndarray[(4,), np.dtype[v8bfp16ebs8]])  # type: ignore[misc]
     assert [hex(pack_pad_value(v, n)) for v, n in ((5, 1), (0x1234, 2), (-1, 4))] == [
         "0x5050505",
         "0x12341234",

@@ -145,9 +145,9 @@ def _not_served(tree: ModuleTree, name: str) -> str:
     module, _, last = name.rpartition(".")
     held = tree.names(module) if module else None
     near = "" if held is None else _suggestion(last, held)
-    said = f"{name} is not served by the simulated {tree.root!r} of npusim{near}"
+    said = f"{name} is not served by the simulated {tree.root!r} of npusim"
     reason = tree.reason(name)
-    return f"{said}: {reason}" if reason else f"{said}; the real package ({tree.real}) may have it"
+    return f"{said}: {reason}" if reason else f"{said}{near}; the real package ({tree.real}) may have it"
 
 
 def _suggestion(name: str, held: Mapping[str, Any]) -> str:
