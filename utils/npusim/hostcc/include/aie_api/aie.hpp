@@ -4,15 +4,13 @@
 //
 // Checked: vector sizes and aie::mmul shapes of the device (-D__AIE_ARCH__=20 for AIE2, 21 for AIE2P), bounds and
 // alignment of each vector load and store, element and part indices, the rounding and saturation modes that the kernel
-// sets (floor and none until it does), bits of every result, what an uninitialised register holds (all ones, so NaN or
-// -1).
+// sets (floor and none until it does), what an uninitialised register gives (all ones, so NaN or -1).
 //
 // Not checked:
 //   - the core's own arithmetic where it is not published: the order of sums within one matrix instruction, denormals
-//   (kept
-//     here), the sign of zero of a maximum, the last bits of tanh and of products of float (emulated on the core). exp2
-//     and the conversion to block floating point follow rules inferred from published results (elementary.hpp,
-//     bfp16.hpp);
+//     (kept here), the sign of zero of a maximum, the last bits of tanh and of products of float (emulated on the
+//     core). exp2 and the conversion to block floating point follow rules inferred from published results
+//     (elementary.hpp, bfp16.hpp);
 //   - Peano's code: registers, stack, program size, pipelining, `restrict` promises that do not hold;
 //   - scalar float code: on the host it is IEEE fp32, as Peano's library has it;
 //   - bank conflicts, and anything between cores.
