@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from npusim.costs import Costs
 from npusim.engine import Simulator
+from npusim.errors import DesignWarning
 from npusim.graph import Design
 from npusim.kernels import KernelModel
 from npusim.machine import Machine
@@ -35,6 +37,8 @@ def simulate(
     """
     machine = place(design) if isinstance(design, Design) else design
     report = Simulator(machine, kernels=kernels, costs=costs, data=data, trace=trace, periodic=periodic).run(args)
+    for text in report.warnings[len(machine.warnings) :]:
+        warnings.warn(text, DesignWarning, stacklevel=2)
     for listener in list(listeners):
         listener(report)
     return report

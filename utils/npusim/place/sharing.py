@@ -1,4 +1,4 @@
-"""Buffers that workers handle themselves: read without ever being written, or shared without a lock.
+"""Buffers that workers handle themselves: read before or without being written, or shared without a lock.
 
 Nothing of this is refused by the real tools; it shows up as wrong numbers. A kernel may read or write what it is given, so
 only loads and stores written in Python count, and a buffer that goes to a kernel or a DMA is taken as written.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from npusim.ir import Op, base_of, walk
+from npusim.ir import Op, Region, base_of, walk
 from npusim.machine import CoreProgram, MachineLock, MemBuffer
 from npusim.place.draft import Draft, label
 from npusim.place.messages import explain
@@ -33,10 +33,39 @@ def check_sharing(draft: Draft, cores: list[CoreProgram]) -> None:
             _note(uses, core, op)
     moved = {bd.buffer for channel in draft.channels for bd in channel.descriptors}
     for buffer, use in uses.items():
-        if buffer.initial is None and not buffer.host_written and not use.stores and not use.passed and buffer not in moved:
-            _warn_unwritten(draft, buffer, use)
-        if buffer not in moved:
-            _check_race(draft, buffer, use)
+        if buffer in moved:
+            continue
+        if buffer.initial is None and not buffer.host_written:
+            _check_written(draft, buffer, use)
+        _check_race(draft, buffer, use)
+
+
+def _check_written(draft: Draft, buffer: MemBuffer, use: _Use) -> None:
+    if not use.stores and not use.passed:
+        _warn_unwritten(draft, buffer, use)
+    elif set(use.stores) == set(use.loads) and len(use.stores) == 1 and not use.passed:
+        core = next(iter(use.stores))
+        first = _first_use(core, core.body, buffer)
+        if first is not None and first.name == "memref.load":
+            _warn_too_early(draft, buffer, core, first, use.stores[core])
+
+
+def _first_use(core: CoreProgram, region: Region, buffer: MemBuffer) -> Op | None:
+    """The first load or store of a buffer that a core comes to in any case, loops being entered and branches not (a store in
+    one counts, so that what may have been written is not complained about)."""
+    for block in region.blocks:
+        for op in block.ops:
+            if op.name == "scf.for":
+                found = _first_use(core, op.regions[0], buffer)
+            elif op.regions:
+                inside = (inner for part in op.regions for inner in walk(part))
+                found = next((i for i in inside if i.name == "memref.store" and buffer in _buffers(core, i, 1)), None)
+            else:
+                place = {"memref.load": 0, "memref.store": 1}.get(op.name)
+                found = op if place is not None and buffer in _buffers(core, op, place) else None
+            if found is not None:
+                return found
+    return None
 
 
 def _note(uses: dict[MemBuffer, _Use], core: CoreProgram, op: Op) -> None:
@@ -66,6 +95,17 @@ def _warn_unwritten(draft: Draft, buffer: MemBuffer, use: _Use) -> None:
             "and whatever was there on hardware.",
             hint="give it an initial_value, or write it from the host sequence (use_write_rtp=True).",
             loc=op.loc,
+        )
+    )
+
+
+def _warn_too_early(draft: Draft, buffer: MemBuffer, core: CoreProgram, load: Op, store: Op) -> None:
+    draft.warn(
+        explain(
+            f"{core.name} on {label(core.tile)} reads buffer {buffer.name!r} before anything has been written to it (it is first written "
+            f"at {store.loc}): it holds zeros here, and whatever was there on hardware.",
+            hint="give it an initial_value, or set it before the first turn.",
+            loc=load.loc,
         )
     )
 

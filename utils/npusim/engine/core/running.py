@@ -54,6 +54,7 @@ class CoreRun:
     steps: list[Step] = field(default_factory=list)
     again: set[int] = field(default_factory=set)  # acquires that gave the same objects twice, without a release between
     ends: dict[tuple[str, bool], str] = field(default_factory=dict)  # (fifo, produce) -> i in h{i} and n{i}
+    given_before: int = 0  # objects released before this run
     process: Process | None = None
     final: dict[str, Any] = field(default_factory=dict)  # the generator's variables when it ended
 
@@ -67,6 +68,7 @@ class CoreRun:
 
     def restart(self, begun: int) -> None:
         """Count anew from the begin of a run."""
+        self.given_before, self.again = self.given, set()
         self.use.stalled = {}
         for name, since, until in self.ahead:
             if until > begun:
@@ -104,6 +106,19 @@ class CoreRun:
         """(held, released so far) objects of one end of a fifo."""
         i, now = self.ends.get((fifo, produce)), self.variables
         return (0, 0) if i is None else (now.get(f"h{i}", 0), now.get(f"n{i}", 0))
+
+    @property
+    def given(self) -> int:
+        """Objects that it has released so far, of all fifos."""
+        return sum(self.objects(*end)[1] for end in self.ends)
+
+    @property
+    def idle(self) -> bool:
+        """Whether it has called no kernel, computed nothing and released nothing in this run, and waits."""
+        site = self.blocked
+        if site is None or any(calls for calls, _ in self.counts.values()) or self.given > self.given_before:
+            return False
+        return bool(self.ends) or (site is self.sites[0] and self.clock == 0)
 
     @property
     def last(self) -> Step | None:

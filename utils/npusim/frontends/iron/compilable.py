@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import functools
 import inspect
+import warnings
 from collections.abc import Callable, Hashable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NoReturn
 
-from npusim.errors import DesignError, UnsupportedError
+from npusim.errors import DesignError, DesignWarning, UnsupportedError
 from npusim.frontends.iron import current
 from npusim.frontends.iron.fingerprint import fingerprint
 from npusim.frontends.iron.markers import Parameters, RuntimeTensor, compile_context, parameters_of
+from npusim.frontends.iron.outputs import source_of, unwritten
 from npusim.graph import Design
 from npusim.machine import Machine
+from npusim.place.messages import explain
 
 NO_FILES = Path("simulated, no files")
 """Where compiled files would lie; a name under which there are none."""
@@ -63,6 +66,7 @@ class CompilableDesign:
         self._signature = parameters.signature
         self.compile_params = list(parameters.compile_time)
         self.tensor_params = list(parameters.tensors)
+        self._outputs = parameters.outputs
         self.scalar_params = list(parameters.scalars)
         self._machines: dict[Hashable, Machine] = {}
 
@@ -107,16 +111,28 @@ class CompilableDesign:
 
     def machine(self) -> Machine:
         """The design placed on the current device; kept until something that the generator depends on changes."""
-        from npusim.place import place
-
         if not self.use_cache or isinstance(self.mlir_generator, Path):
-            return place(self.design())
+            return self._placed()
         key = (_device_key(current.ensure_current_device()), self._key())
         if key not in self._machines:
             while len(self._machines) >= _KEPT:
                 del self._machines[next(iter(self._machines))]
-            self._machines[key] = place(self.design())
+            self._machines[key] = self._placed()
         return self._machines[key]
+
+    def _placed(self) -> Machine:
+        from npusim.place import place
+
+        machine = place(self.design())
+        for name in unwritten(machine, self.tensor_params, self._outputs):
+            text = explain(
+                f"{self.generator_name!r} never writes its output {name!r}: no drain in the host sequence moves anything into it.",
+                hint=f"drain a fifo into it, or annotate {name!r} as In. The real tools accept this silently.",
+                loc=source_of(self.mlir_generator),
+            )
+            machine.warnings.append(text)
+            warnings.warn(text, DesignWarning, stacklevel=4)
+        return machine
 
     def generate_mlir(self) -> str:
         """The design as generic-form MLIR text (the real package returns a module object that prints so)."""

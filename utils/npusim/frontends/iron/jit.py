@@ -184,7 +184,7 @@ def jit(mlir_generator: Callable[..., Any] | None = None, **kwargs: Any) -> Any:
 
 
 def _check_generator(generator: Callable[..., Any], values: dict[str, Any], config: frozenset[str]) -> None:
-    signature, compile_time, _, scalars = parameters_of(generator)
+    signature, compile_time, _, scalars, _ = parameters_of(generator)
     who, parameters = generator.__name__, signature.parameters
     unknown = sorted(set(values) - set(compile_time))
     if unknown:
@@ -227,14 +227,18 @@ def _as_tensor(value: Any) -> NpuTensor:
 
 
 def _arrays(tensors: list[NpuTensor], machine: Any) -> list[np.ndarray[Any, Any]]:
-    """The tensors' memory seen as the design sees it: the NPU moves bytes and knows no types."""
+    """The tensors' memory seen as the design sees it: the NPU moves bytes and knows no types.
+
+    Warns of other types of the same width, unless both are integers and the sign alone differs.
+    """
     arrays = []
     for tensor, value in zip(tensors, machine.sequence.entry.args):
         wanted = value.type
         assert isinstance(wanted, MemRefType)
-        if np.dtype(tensor.dtype) != wanted.dtype:
+        given = np.dtype(tensor.dtype)
+        if given != wanted.dtype and given.kind + wanted.dtype.kind not in ("iu", "ui"):
             warnings.warn(
-                f"a tensor of {np.dtype(tensor.dtype)} is read as {wanted.dtype}, which the design declares",
+                f"a tensor of {given} is read as {wanted.dtype}, which the design declares",
                 DesignWarning,
                 stacklevel=3,
             )

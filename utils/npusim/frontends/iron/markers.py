@@ -40,12 +40,13 @@ class InOut:
 
 
 class Parameters(NamedTuple):
-    """A generator's parameters by kind, each in the order of its signature."""
+    """A generator's parameters by kind, each in the order of its signature; ``outputs`` are the tensors that are only written."""
 
     signature: inspect.Signature
     compile_time: tuple[str, ...]
     tensors: tuple[str, ...]
     scalars: tuple[str, ...]
+    outputs: tuple[str, ...] = ()
 
 
 def parameters_of(generator: Callable[..., Any]) -> Parameters:
@@ -56,9 +57,11 @@ def parameters_of(generator: Callable[..., Any]) -> Parameters:
         hints = {}  # a name that cannot be looked up: judge by what the signature holds
     signature = inspect.signature(generator)
     kinds: dict[str, list[str]] = {"compile_time": [], "tensors": [], "scalars": []}
-    for name, parameter in signature.parameters.items():
-        kinds[_kind(hints.get(name, parameter.annotation))].append(name)
-    return Parameters(signature, **{kind: tuple(names) for kind, names in kinds.items()})
+    annotations = {name: hints.get(name, p.annotation) for name, p in signature.parameters.items()}
+    for name, annotation in annotations.items():
+        kinds[_kind(annotation)].append(name)
+    outputs = tuple(name for name, annotation in annotations.items() if annotation is Out)
+    return Parameters(signature, **{kind: tuple(names) for kind, names in kinds.items()}, outputs=outputs)
 
 
 def _kind(annotation: Any) -> str:
