@@ -1,7 +1,10 @@
-"""y = gelu(x + bias) on columns x rows compute tiles; x and y are [tokens, FEATURES], one bias for all tokens.
+"""y = gelu(x + bias) on columns x rows compute tiles.
 
-An object is one row: the features of a token. Each column of the array takes its share of the rows. A stream brings them to its MemTile, as many at a
-time as the column has compute tiles; there they are split, one for each tile, and the results are joined again. The bias goes to all tiles at once.
+x and y are [tokens, FEATURES]; the bias is the same for all tokens. An object is
+a row, the features of one token. Each column of the array takes its share of the
+rows: a stream brings them to its MemTile, as many at a time as the column has
+tiles. There they are split, one for each tile, and the results joined again. The
+bias goes to all tiles at once.
 """
 
 from pathlib import Path
@@ -15,7 +18,7 @@ from aie.iron.device import Tile
 from aie.utils.config import cxx_header_path
 from ml_dtypes import bfloat16
 
-FEATURES = 3072  # of GPT-2 Small's hidden layer: 6 KiB a row
+FEATURES = 3072  # of GPT-2 Small's hidden layer: a row has 6 KiB
 RowType = np.ndarray[(FEATURES,), np.dtype[bfloat16]]
 
 
@@ -41,23 +44,35 @@ def core_body(x_in, bias_in, y_out, bias_gelu, objects):
 
 
 def column_fifos(column, rows):
-    """One column: a fifo from the host and one to it, and in its MemTile their split and join, a part for each tile."""
+    """From the host to the tiles of a column and back, through its MemTile."""
     many = np.ndarray[(rows * FEATURES,), np.dtype[bfloat16]]
-    x, y = (ObjectFifo(many, name=f"{name}{column}") for name in "xy")
+    x = ObjectFifo(many, name=f"x{column}")
+    y = ObjectFifo(many, name=f"y{column}")
     offsets = [row * FEATURES for row in range(rows)]
-    names = [[f"{name}{column}_{row}" for row in range(rows)] for name in "xy"]
-    how = {"obj_types": [RowType] * rows, "tile": Tile(column, 1)}
-    x_parts = x.cons().split(offsets, names=names[0], **how)
-    y_parts = y.prod().join(offsets, names=names[1], **how)
+    each = {"obj_types": [RowType] * rows, "tile": Tile(column, 1)}
+    x_names, y_names = ([f"{f}{column}_{row}" for row in range(rows)] for f in "xy")
+    x_parts = x.cons().split(offsets, names=x_names, **each)
+    y_parts = y.prod().join(offsets, names=y_names, **each)
     return x.prod(), y.cons(), x_parts, y_parts
 
 
 def sequence(x_ddr, bias_ddr, y_ddr, bias, x_prods, y_cons, shares):
-    """What the host asks for: the bias for all, then each column's share of the rows, in and out."""
+    """What the host asks for: the bias; each column's rows, in and out."""
     bias.fill(bias_ddr)
     for x, y, share in zip(x_prods, y_cons, shares):
         x.fill(x_ddr, tap=share)
         y.drain(y_ddr, tap=share, wait=True)
+
+
+def check_sizes(device, tokens, columns, rows):
+    """Refuse what the device has not, and rows that do not come out even."""
+    limits = (("columns", columns, device.cols), ("rows", rows, device.rows - 2))
+    for name, size, most in limits:
+        if not 1 <= size <= most:
+            raise ValueError(f"{name} = {size}: the device has {most}")
+    tiles = columns * rows
+    if tokens < tiles or tokens % tiles:
+        raise ValueError(f"tokens = {tokens} is no positive multiple of {tiles} tiles")
 
 
 @iron.jit
@@ -70,27 +85,25 @@ def gelu(
     columns: CompileTime[int] = 4,
     rows: CompileTime[int] = 4,
 ):
-    """x and y: tokens x FEATURES bf16 elements; bias: FEATURES. tokens is a multiple of columns * rows."""
+    """x, y: tokens x FEATURES bf16 elements, a multiple of the tiles; bias: FEATURES."""
     device = iron.get_current_device()
-    for name, size, most in (("columns", columns, device.cols), ("rows", rows, device.rows - 2)):
-        if not 1 <= size <= most:
-            raise ValueError(f"{name} = {size}: this device has 1 to {most}")
-    if tokens < 1 or tokens % (columns * rows):
-        raise ValueError(f"tokens = {tokens} is no positive multiple of {columns} columns x {rows} rows of tiles")
-
+    check_sizes(device, tokens, columns, rows)
     of_bias = ObjectFifo(RowType, name="bias", depth=1)
     kernel, objects = gelu_kernel(), tokens // (columns * rows)
+
     x_prods, y_cons, workers = [], [], []
     for column in range(columns):
         x_prod, y_con, x_parts, y_parts = column_fifos(column, rows)
         x_prods.append(x_prod)
         y_cons.append(y_con)
-        for row in range(rows):
-            ends = [x_parts[row].cons(), of_bias.cons(), y_parts[row].prod()]
-            workers.append(Worker(core_body, [*ends, kernel, objects], tile=Tile(column, 2 + row)))
+        for row, (x_part, y_part) in enumerate(zip(x_parts, y_parts)):
+            ends = [x_part.cons(), of_bias.cons(), y_part.prod()]
+            place = Tile(column, 2 + row)
+            workers.append(Worker(core_body, [*ends, kernel, objects], tile=place))
 
     matrix = np.ndarray[(tokens * FEATURES,), np.dtype[bfloat16]]
-    share = tokens * FEATURES // columns
+    share = tokens // columns * FEATURES
     shares = TensorTiler2D.simple_tiler((columns, share), (1, share))
-    runtime = Runtime(sequence, [matrix, RowType, matrix, of_bias.prod(), x_prods, y_cons, shares])
+    host_ends = [of_bias.prod(), x_prods, y_cons, shares]
+    runtime = Runtime(sequence, [matrix, RowType, matrix, *host_ends])
     return Program(device, runtime, workers=workers).resolve_program()

@@ -1,4 +1,4 @@
-"""The truth that the design is held against, what the work counts as, and the bytes it moves."""
+"""The truth that the design is held against, what the work counts as, and the bytes that it moves."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from npusim.report import Level, Traffic
+
+FEATURES = 3072
 FLOP_PER_ELEMENT = 9
 """Bias 1, square 1, three multiply-adds 6, product 1. Comparisons are not counted."""
 BYTES_PER_ELEMENT = 2 + 2  # read x, write y, bf16 each
@@ -23,5 +26,16 @@ def gelu(z: Any) -> Any:
 
 
 def bias_gelu(x: Any, bias: Any) -> Any:
-    """``gelu(x + bias)`` in float64; x of shape (rows, features), bias (features,)."""
+    """``gelu(x + bias)`` in float64; x of shape (tokens, features), bias (features,)."""
     return gelu(np.asarray(x, np.float64) + np.asarray(bias, np.float64))
+
+
+def traffic(tokens: int, columns: int, rows: int) -> dict[Level, Traffic]:
+    """Bytes that DMA moves at each level: x and y once through all of them, and twice through the MemTiles' channels, once in
+    and once out; the bias once out of DDR, and into every compute tile."""
+    matrix, bias = 2 * tokens * FEATURES, 2 * FEATURES
+    return {
+        "ddr": Traffic(read=matrix + bias, written=matrix),
+        "memtile": Traffic(read=2 * matrix, written=2 * matrix),
+        "l1": Traffic(read=matrix, written=matrix + columns * rows * bias),
+    }
