@@ -53,8 +53,8 @@ def refuse(path: str | Path, device: str) -> tuple[Exception | None, list[str]]:
 
 
 def _build_and_run(path: Path, device: str) -> list[str]:
-    with simulated(), python_file(path) as module:
-        design = as_design(module.build(device))
+    with simulated("aie", "air"), python_file(path) as module:
+        design = as_design(module.build(device), device)
     assert design.sequence is not None
     types = [value.type for value in design.sequence.body.entry.args]
     args = [np.zeros(t.shape, t.dtype) if isinstance(t, MemRefType) else numpy_dtype(str(t)).type(1) for t in types]

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from npusim.air.text import read_air
 from npusim.errors import DesignError
 from npusim.frontends.finder import simulated
 from npusim.graph import Design
@@ -23,27 +24,38 @@ def load_design(path: str | Path, device: str = "npu2", **options: Any) -> Desig
     """The design that a file describes, for a device (``npu1``, ``npu2``).
 
     A ``.mlir`` file is read as generated, in generic form. A Python file is run with the simulated packages behind
-    ``import aie`` and must offer ``build(device, **options)``. DesignError if it does not, or gives no design.
+    ``import aie`` and ``import air`` and must offer ``build(device, **options)``. DesignError if it does not, or gives no design.
     """
     path = Path(path)
     if path.suffix == ".mlir":
-        return read_high(path.read_text())
-    with simulated(), python_file(path) as module:
+        return _read(path.read_text(), device)
+    with simulated("aie", "air"), python_file(path) as module:
         if not hasattr(module, "build"):
             raise DesignError(f"{path} has no build(device): it must return what resolve_program() gives")
-        return as_design(module.build(device, **options))
+        return as_design(module.build(device, **options), device)
 
 
-def as_design(built: Any) -> Design:
-    """The graph behind what a build function gave: a resolved program, the text of a module, or a design itself."""
+def as_design(built: Any, device: str = "npu2") -> Design:
+    """The graph behind what a build function gave: a resolved program, the text of a module, or a design itself.
+
+    ``device`` is for modules of MLIR-AIR, which name none.
+    """
     if isinstance(built, Design):
         return built
     if isinstance(built, str):
-        return read_high(built)
+        return _read(built, device)
+    if hasattr(built, "design_for"):
+        made: Design = built.design_for(device)
+        return made
     design = getattr(built, "design", None)
     if not isinstance(design, Design):
         raise DesignError(f"build() gave a {type(built).__name__}, not the result of resolve_program()")
     return design
+
+
+def _read(text: str, device: str) -> Design:
+    """A module as generated, of the aie dialect or of MLIR-AIR."""
+    return read_air(text, device) if '"air.launch"' in text or '"air.herd"' in text else read_high(text)
 
 
 @contextmanager

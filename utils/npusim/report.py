@@ -110,6 +110,7 @@ class Report:
     cascade_bytes: int = 0
     resumptions: int = 0  # process resumptions of the event loop
     warnings: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # what to know about how the run was simulated
     extrapolated_periods: int = 0  # repetitions of the host's rounds that were added up instead of run
 
     @property

@@ -19,6 +19,17 @@ listeners: list[Callable[[Report], None]] = []
 """Called after each run, with its report: how a notebook gets at the runs of an @iron.jit design."""
 
 
+def loaded(machine: Machine, **how: Any) -> Simulator:
+    """The machine loaded on the simulator of its kind; ``how`` as for :class:`npusim.engine.Simulator`."""
+    from npusim.air.machine import AirMachine
+
+    if isinstance(machine, AirMachine):
+        from npusim.air.simulator import AirSimulator
+
+        return AirSimulator(machine, **how)
+    return Simulator(machine, **how)
+
+
 def simulate(
     design: Design | Machine,
     args: Sequence[Any],
@@ -36,7 +47,7 @@ def simulate(
     DesignError, CapacityError, DeadlockError (the design's fault) or UnsupportedError (ours).
     """
     machine = place(design) if isinstance(design, Design) else design
-    report = Simulator(machine, kernels=kernels, costs=costs, data=data, trace=trace, periodic=periodic).run(args)
+    report = loaded(machine, kernels=kernels, costs=costs, data=data, trace=trace, periodic=periodic).run(args)
     for text in report.warnings[len(machine.warnings) :]:
         warnings.warn(text, DesignWarning, stacklevel=2)
     for listener in list(listeners):

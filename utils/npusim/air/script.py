@@ -22,6 +22,8 @@ Event = tuple[int, ...]
 Script = Callable[[Any], Iterator[Event | None]]
 """Takes a queue of launch ids. Gives the transfers of one launch after the other, and None when the queue is empty."""
 
+_MOVES = ("air.put", "air.get", "air.send", "air.receive")  # the last two along the cascade
+
 
 def script(of: Projection, *, only: str | None = None, follow: Sequence[tuple[Value, int]] = ()) -> Script:
     """The generator function of a projection's transfers; ``only`` keeps puts or gets.
@@ -90,7 +92,7 @@ class _Writer:
     def _wanted(self) -> set[Value]:
         wanted: set[Value] = set()
         for op in self._every(self.of.region.entry):
-            if op.name in ("air.put", "air.get") and self._keeps(op):
+            if op.name in _MOVES and self._keeps(op):
                 wanted.update(op.attrs["move"].dynamic)
             elif op.regions and self._relevant(op):
                 wanted.update(op.operands)
@@ -111,11 +113,11 @@ class _Writer:
                     yield from self._every(inner)
 
     def _keeps(self, op: Op) -> bool:
-        return op in self.numbers and self.only in (None, op.attrs["move"].side)
+        return op in self.numbers and (self.only is None or op.name == f"air.{self.only}")
 
     def _relevant(self, op: Op) -> bool:
         """Whether an operation has something in it that this script follows."""
-        if op.name in ("air.put", "air.get"):
+        if op.name in _MOVES:
             return self._keeps(op)
         if op.name == "air.release" or op.name == "memref.alloc":
             value = op.operands[0] if op.operands else op.result
@@ -138,7 +140,7 @@ class _Writer:
                 self.line(depth, f"{self.new(op.result)} = {arith.expression(op, names)}")
         elif not self._relevant(op):
             return
-        elif op.name in ("air.put", "air.get"):
+        elif op.name in _MOVES:
             self._transfer(op, depth)
         elif op.name == "air.release":
             i, copies = self.follow[op.operands[0]]
@@ -160,7 +162,7 @@ class _Writer:
         if move.memref in self.follow:
             i, _ = self.follow[move.memref]
             parts += [f"c{i}", f"r{i}[c{i}]"]
-            if move.side == "get":
+            if op.name == "air.get":
                 self.line(depth, f"f{i}[c{i}] = 1")
         elif self.follow:
             parts += ["0", "0"]

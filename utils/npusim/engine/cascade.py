@@ -39,13 +39,14 @@ class Offer:
 class CascadeState(Waitable):
     """A cascade link as a stream of bytes; ``bytes`` of its offers are still to be taken."""
 
-    __slots__ = ("bytes", "drained", "drained_at", "link", "offers")
+    __slots__ = ("bytes", "drained", "drained_at", "labels", "link", "offers")
 
     def __init__(self, link: CascadeLink) -> None:
         super().__init__()
         self.link = link
         self.bytes = 0
         self.offers: deque[Offer] = deque()
+        self.labels: deque[list[Any]] = deque()  # [name, bytes left] of what was sent by name
         self.drained = Waitable()
         self.drained_at = 0
 
@@ -122,6 +123,42 @@ class CorePorts:
         for chunk in puts:
             now = yield from self._send(run, now, chunk)
         return now
+
+    def send(self, run: CoreRun, now: int, chunk: Any, name: str) -> Process:
+        """Process of putting a chunk (bytes, or in timing-only runs their number) on the output under a name."""
+        if self.output is not None:
+            self.output.labels.append([name, len(chunk) if self._data else int(chunk)])
+        now = yield from self._send(run, now, chunk)
+        return now
+
+    def receive(self, run: CoreRun, now: int, nbytes: int, name: str) -> Process:
+        """Process of getting bytes that were sent under a name. Gives the tick of its end and the bytes (None: timing only).
+
+        DesignError if what comes next was sent under another name.
+        """
+        now = yield from self._receive(run, now, nbytes)
+        self.check_label(name, nbytes)
+        if not self._data:
+            return now, None
+        raw = bytes(self._inbox[:nbytes])
+        del self._inbox[:nbytes]
+        return now, np.frombuffer(raw, np.uint8)
+
+    def check_label(self, name: str, nbytes: int) -> None:
+        """Bytes taken from the input must have been sent under this name."""
+        assert self.input is not None
+        labels = self.input.labels
+        while nbytes and labels:
+            sent, left = labels[0]
+            if sent != name:
+                raise DesignError(
+                    f"a get on cascade channel {name!r} on tile {self.tile} finds data that were put on {sent!r}: two cores have one "
+                    "cascade between them, whatever the number of channels, so gets must come in the order of the puts"
+                )
+            labels[0][1] = max(0, left - nbytes)
+            nbytes -= min(left, nbytes)
+            if not labels[0][1]:
+                labels.popleft()
 
     def _compute(
         self, run: CoreRun, now: int, name: str, model: KernelModel, arguments: tuple[Any, ...], types: tuple[Any, ...]

@@ -82,7 +82,7 @@ class Needed:
             self._want(op.operands[0])
         elif op.name == "aie.use_lock":
             self._want(*op.operands[1:])
-        elif op.name == "func.call":
+        elif op.name == "func.call" or op.name.startswith("air."):
             self._want(*(v for v in op.operands if isinstance(v.type, str)))
 
     def _want(self, *values: Value) -> None:

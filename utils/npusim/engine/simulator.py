@@ -23,12 +23,12 @@ from npusim.engine.findings import findings
 from npusim.engine.host import Host
 from npusim.engine.loop import Loop
 from npusim.engine.periodic import Periodicity, completed
-from npusim.engine.plan import plan
+from npusim.engine.plan import Action, plan
 from npusim.engine.state import Ddr, LockState, Memory
 from npusim.engine.stream import Stream
 from npusim.engine.transfer import Transfer
 from npusim.engine.users import Users, common_buffers
-from npusim.errors import DesignError, NpuError, UnsupportedError
+from npusim.errors import DeadlockError, DesignError, NpuError, UnsupportedError
 from npusim.ir import walk
 from npusim.kernels import KernelModel
 from npusim.machine import DmaChannel, Machine, MemBuffer
@@ -96,9 +96,10 @@ class Simulator:
         for process in self.stream_processes:
             self.loop.start(process)
 
-    def _load_cores(self, given: Mapping[str, KernelModel] | None) -> None:
+    def _surroundings(self, given: Mapping[str, KernelModel] | None) -> Surroundings:
+        """What the cores are compiled against."""
         called = {str(op.attrs["callee"]) for core in self.machine.cores for op in walk(core.body) if op.name == "func.call"}
-        around = Surroundings(
+        return Surroundings(
             machine=self.machine,
             loop=self.loop,
             clock=self.clock,
@@ -115,6 +116,9 @@ class Simulator:
             trace=self.trace,
             data=self.data,
         )
+
+    def _load_cores(self, given: Mapping[str, KernelModel] | None) -> None:
+        around = self._surroundings(given)
         for core in self.machine.cores:
             process, run = compile_core(core, around)
             self.cores.append(run)
@@ -136,7 +140,7 @@ class Simulator:
             raise DesignError("the design has no host sequence, so nothing moves data in or out")
         begun, counted, cascaded = self.loop.now, self.loop.resumptions, self.cascades.moved
         self._reset(begun)
-        actions = plan(self, self.machine.sequence, list(args))
+        actions = self._actions(args)
         periodicity = Periodicity(self, actions) if self._periodic else None
         self.host = Host(self, actions, periodicity)
         self.loop.stopped = False
@@ -147,9 +151,17 @@ class Simulator:
         except Exception as error:
             raise self._located(error) from error
         if not ended:
-            raise explain(self)
+            raise self._explain()
         report = self._report(begun, self.loop.resumptions - counted, self.cascades.moved - cascaded)
         return report if periodicity is None else completed(report, periodicity, self.cores)
+
+    def _actions(self, args: Sequence[Any]) -> list[Action]:
+        """What the host does in a run."""
+        assert self.machine.sequence is not None
+        return plan(self, self.machine.sequence, list(args))
+
+    def _explain(self) -> DeadlockError:
+        return explain(self)
 
     def _reset(self, begun: int) -> None:
         """Start counting anew; the state of the array stays."""

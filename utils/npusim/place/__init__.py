@@ -45,6 +45,8 @@ def place(design: Design) -> Machine:
     Raises CapacityError (a limit exceeded), DesignError (a rule broken) or UnsupportedError (the simulator's gap, named).
     Emits a DesignWarning for each entry that it adds to the machine's ``warnings``.
     """
+    if design.air is not None:
+        return _place_air(design)
     check_fifos(design)
     draft = Draft(design, place_tiles(design))
     check_links(draft)
@@ -87,6 +89,16 @@ def place(design: Design) -> Machine:
         design=design,
         warnings=[*design.warnings, *draft.warnings],
     )
+
+
+def _place_air(design: Design) -> Machine:
+    """The machine of an MLIR-AIR design."""
+    from npusim.air.machine import place_air  # it builds on this package
+
+    machine = place_air(design)
+    for text in machine.warnings[len(design.warnings) :]:
+        warnings.warn(text, DesignWarning, stacklevel=3)
+    return machine
 
 
 def _host_channels(draft: Draft) -> dict[str, DmaChannel]:

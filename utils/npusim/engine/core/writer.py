@@ -39,6 +39,7 @@ class Surroundings:
     common: set[MemBuffer]  # looked at in the order of time
     trace: list[Any] | None
     data: bool
+    air: Any = None  # of an MLIR-AIR design: what its operations need, by core
 
     def stalled(self, run: CoreRun, at: int, since: int, until: int) -> int:
         """Account for a core's wait at a site; gives ``until``, from which the core goes on."""

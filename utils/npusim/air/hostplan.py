@@ -1,0 +1,144 @@
+"""What the host does in an AIR design: for each launch, push its transfers in order, then wait for what comes back.
+
+Transfers of one operation that follow each other on a channel are one task: the compiler folds loops of them into the
+descriptor. A transfer that touches what an earlier one writes, or writes what an earlier one touches, is pushed when that is
+done.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from npusim.air.machine import host_buffer
+from npusim.air.moves import Moved, Walk
+from npusim.air.order import overlap
+from npusim.air.parts import End
+from npusim.air.transfers import DIMENSIONS
+from npusim.engine.channel import Task
+from npusim.engine.plan import Action, Await, Start
+from npusim.engine.state import Array
+from npusim.engine.transfer import Transfer
+from npusim.errors import DesignError
+from npusim.ir import Op, Value
+from npusim.machine import BufferDescriptor, HostBuffer
+from npusim.types import MemRefType
+
+if TYPE_CHECKING:
+    from npusim.air.simulator import AirSimulator
+
+
+@dataclass(eq=False)
+class _Task:
+    """A task being gathered: consecutive transfers of one operation on one channel."""
+
+    end: End
+    op: Op
+    move: Moved
+    memref: Value
+    walks: list[Walk] = field(default_factory=list)
+
+
+class HostPlan:
+    """The actions of one run over the host's arrays."""
+
+    def __init__(self, sim: AirSimulator, args: list[Any]) -> None:
+        self._sim, self._parties = sim, sim.parties
+        entry = sim.parties.program.function.entry
+        if len(args) != len(entry.args):
+            raise DesignError(f"the function takes {len(entry.args)} arguments, {len(args)} were given")
+        self._arrays = {value: _array(i, value, given) for i, (value, given) in enumerate(zip(entry.args, args))}
+        self._hosts: dict[Value, HostBuffer] = {}
+        self._transfers: dict[Any, Transfer] = {}
+        self._open: list[tuple[int, _Task]] = []  # started and not known to be done: (action, task)
+        self._queues: dict[Any, deque[int]] = defaultdict(deque)
+        self.actions: list[Action] = []
+        self.boundaries: list[int] = []  # the place in ``actions`` where each launch begins
+
+    def plan(self) -> list[Action]:
+        """Every launch in turn."""
+        events = self._parties.host.script()
+        for ids in self._parties.launches:
+            self.boundaries.append(len(self.actions))
+            started: list[tuple[int, _Task]] = []
+            for task in self._tasks(events, ids):
+                started.append((self._start(task), task))
+            for at, task in started:
+                if task.end.side == "get":
+                    self._await(at, task)
+        return self.actions
+
+    def _tasks(self, events: Any, ids: tuple[int, ...]) -> Iterator[_Task]:
+        """The tasks of one launch, in the order in which their first transfers stand in the program."""
+        order: list[_Task] = []
+        latest: dict[End, _Task] = {}
+        projection = self._parties.host.projection
+        for event in events(deque([ids])):
+            if event is None:
+                break
+            op = projection.moves[event[0]]
+            move: Moved = op.attrs["move"]
+            indices, at = move.filled(event[1:])
+            for end, memref, walk in self._sim.resolve(self._parties.host, move, indices, at):
+                task = latest.get(end)
+                if task is None or task.op is not op:
+                    task = latest[end] = _Task(end, op, move, memref)
+                    order.append(task)
+                task.walks.append(walk)
+        yield from order
+
+    def _start(self, task: _Task) -> int:
+        """Push a task, after what must be done before."""
+        for at, other in list(self._open):
+            if self._conflict(task, other):
+                self._await(at, other)
+        channel = self._sim.air.channel_of[task.end]
+        chain = [self._transfer(task, at) for at in task.walks]
+        for i, transfer in enumerate(chain[:-1]):
+            transfer.next = i + 1
+        made = Task(channel, chain, 1, True, task.end.name, task.op)
+        moved = tuple((t.nbytes, t.burst) for t in chain)
+        self.actions.append(Start(task.op, made, (task.end.name, moved, 1, True)))
+        self._open.append((len(self.actions) - 1, task))
+        return len(self.actions) - 1
+
+    def _conflict(self, task: _Task, other: _Task) -> bool:
+        """Whether two tasks touch the same elements and one writes them."""
+        if task.memref is not other.memref or "get" not in (task.end.side, other.end.side):
+            return False
+        if task.end is other.end:
+            return False
+        return any(overlap(a, b) for a in task.walks for b in other.walks)
+
+    def _await(self, at: int, task: _Task) -> None:
+        if (at, task) not in self._open:
+            return
+        self._open.remove((at, task))
+        started = self.actions[at]
+        assert isinstance(started, Start)
+        self.actions.append(Await(started.op, started.task, at))
+
+    def _transfer(self, task: _Task, at: Walk) -> Transfer:
+        """A descriptor over the host's array. Each is made anew: a chain links its own."""
+        memref = task.memref
+        if memref not in self._hosts:
+            self._hosts[memref] = host_buffer(self._parties.host, memref)
+        bd = BufferDescriptor(self._hosts[memref], at.offset, at.length, at.dims)
+        return Transfer(bd, self._arrays[memref] if self._sim.data else None, {}, DIMENSIONS)
+
+
+def _array(i: int, value: Value, given: Any) -> Array:
+    if not isinstance(value.type, MemRefType):
+        raise DesignError(f"argument {i} of the function is a {value.type}, not an array, which is not served")
+    array = np.asarray(given)
+    if array.dtype != value.type.dtype or array.size != value.type.size:
+        raise DesignError(
+            f"host argument {i}: the design declares {value.type}, got {array.dtype} of {array.size} elements"
+        )
+    if not (array.flags.c_contiguous and array.flags.writeable):
+        raise DesignError(f"host argument {i} must be a contiguous, writeable array")
+    return array
