@@ -4,30 +4,18 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from ml_dtypes import bfloat16
 
 import npulab
 from designs.gelu import models, reference
-from npulab import roofline
-from npusim.devices import device as device_named
+from designs.gelu.bound import prediction
 from npusim.errors import NpuError
-from npusim.report import Level
-from npusim.types import MemRefType
 
 DESIGN = Path(__file__).with_name("design.py")
-
-
-def arguments(tokens: int, seed: int = 0) -> tuple[Any, Any, Any]:
-    """x (tokens, FEATURES) and a bias (FEATURES,), normally distributed bf16, and room for y."""
-    rng = np.random.default_rng(seed)
-    x = (1.5 * rng.standard_normal((tokens, reference.FEATURES), np.float32)).astype(bfloat16)
-    bias = (0.5 * rng.standard_normal(reference.FEATURES, np.float32)).astype(bfloat16)
-    return x, bias, np.zeros_like(x)
 
 
 def bit_exact(x: Any, bias: Any, got: Any) -> bool:
@@ -35,29 +23,6 @@ def bit_exact(x: Any, bias: Any, got: Any) -> bool:
     want = np.empty_like(got)
     models.bias_gelu_bf16(x, bias, want)
     return bool(np.array_equal(got.view(np.uint16), want.view(np.uint16)))
-
-
-def kernel_cycles(device: str) -> int:
-    """Core cycles that the kernel takes for one row."""
-    row = MemRefType((reference.FEATURES,), "bf16")
-    return models.cycles(row, row, row, device=device_named(device))
-
-
-def prediction(tokens: int, columns: int, rows: int, device: str) -> roofline.Prediction:
-    """The least time: the kernel on every tile without a pause, and each level's bytes over the channels in use. The bias, a
-    row of its own on a channel of its own, is left out."""
-    elements, tiles = tokens * reference.FEATURES, columns * rows
-    through = columns + tiles  # a MemTile's channels of one direction: one on the host's side, one for each tile
-    used: Mapping[Level, tuple[int, int]] = {
-        "ddr": (columns, columns),
-        "memtile": (through, through),
-        "l1": (tiles, tiles),
-    }
-    speed = reference.FLOP_PER_ELEMENT * reference.FEATURES / kernel_cycles(device)
-    roof = roofline.roofline(device, tiles=tiles, channels=used, flops_per_cycle_and_tile=speed, convention="both ways")
-    moved = reference.BYTES_PER_ELEMENT * elements
-    levels: Mapping[Level, int] = {"ddr": moved, "memtile": 2 * moved, "l1": moved}
-    return roofline.predict(reference.FLOP_PER_ELEMENT * elements, levels, roof, name="bias and GELU")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -74,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Print result, time, bytes and place on the roofline; 1 if the design was refused or the result is wrong."""
     options = parser().parse_args(argv)
     tokens, columns, rows = options.tokens, options.columns, options.rows
-    x, bias, y = arguments(max(tokens, 0))
+    x, bias, y = reference.inputs(max(tokens, 0))
     flops = reference.FLOP_PER_ELEMENT * x.size
     try:
         npulab.use(device=options.device)

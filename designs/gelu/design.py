@@ -44,7 +44,10 @@ def core_body(x_in, bias_in, y_out, bias_gelu, objects):
 
 
 def column_fifos(column, rows):
-    """From the host to the tiles of a column and back, through its MemTile."""
+    """From the host to the tiles of a column and back, through its MemTile.
+
+    Returns the two ends for the host, and for each tile its place and its fifos.
+    """
     many = np.ndarray[(rows * FEATURES,), np.dtype[bfloat16]]
     x = ObjectFifo(many, name=f"x{column}")
     y = ObjectFifo(many, name=f"y{column}")
@@ -53,15 +56,34 @@ def column_fifos(column, rows):
     x_names, y_names = ([f"{f}{column}_{row}" for row in range(rows)] for f in "xy")
     x_parts = x.cons().split(offsets, names=x_names, **each)
     y_parts = y.prod().join(offsets, names=y_names, **each)
-    return x.prod(), y.cons(), x_parts, y_parts
+    places = [Tile(column, 2 + row) for row in range(rows)]
+    return (x.prod(), y.cons()), list(zip(places, x_parts, y_parts))
 
 
-def sequence(x_ddr, bias_ddr, y_ddr, bias, x_prods, y_cons, shares):
+def sequence(x_ddr, bias_ddr, y_ddr, bias, doors, shares):
     """What the host asks for: the bias; each column's rows, in and out."""
     bias.fill(bias_ddr)
-    for x, y, share in zip(x_prods, y_cons, shares):
+    for (x, y), share in zip(doors, shares):
         x.fill(x_ddr, tap=share)
         y.drain(y_ddr, tap=share, wait=True)
+
+
+def assemble(doors, tiles, tokens):
+    """The program, from what column_fifos returns for all columns together."""
+    of_bias = ObjectFifo(RowType, name="bias", depth=1)
+    kernel, objects = gelu_kernel(), tokens // len(tiles)
+    workers = []
+    for place, x_part, y_part in tiles:
+        ends = [x_part.cons(), of_bias.cons(), y_part.prod()]
+        workers.append(Worker(core_body, [*ends, kernel, objects], tile=place))
+
+    matrix = np.ndarray[(tokens * FEATURES,), np.dtype[bfloat16]]
+    share = tokens // len(doors) * FEATURES
+    shares = TensorTiler2D.simple_tiler((len(doors), share), (1, share))
+    host_ends = [of_bias.prod(), doors, shares]
+    runtime = Runtime(sequence, [matrix, RowType, matrix, *host_ends])
+    device = iron.get_current_device()
+    return Program(device, runtime, workers=workers).resolve_program()
 
 
 def check_sizes(device, tokens, columns, rows):
@@ -86,24 +108,10 @@ def gelu(
     rows: CompileTime[int] = 4,
 ):
     """x, y: tokens x FEATURES bf16 elements, a multiple of the tiles; bias: FEATURES."""
-    device = iron.get_current_device()
-    check_sizes(device, tokens, columns, rows)
-    of_bias = ObjectFifo(RowType, name="bias", depth=1)
-    kernel, objects = gelu_kernel(), tokens // (columns * rows)
-
-    x_prods, y_cons, workers = [], [], []
+    check_sizes(iron.get_current_device(), tokens, columns, rows)
+    doors, tiles = [], []
     for column in range(columns):
-        x_prod, y_con, x_parts, y_parts = column_fifos(column, rows)
-        x_prods.append(x_prod)
-        y_cons.append(y_con)
-        for row, (x_part, y_part) in enumerate(zip(x_parts, y_parts)):
-            ends = [x_part.cons(), of_bias.cons(), y_part.prod()]
-            place = Tile(column, 2 + row)
-            workers.append(Worker(core_body, [*ends, kernel, objects], tile=place))
-
-    matrix = np.ndarray[(tokens * FEATURES,), np.dtype[bfloat16]]
-    share = tokens // columns * FEATURES
-    shares = TensorTiler2D.simple_tiler((columns, share), (1, share))
-    host_ends = [of_bias.prod(), x_prods, y_cons, shares]
-    runtime = Runtime(sequence, [matrix, RowType, matrix, *host_ends])
-    return Program(device, runtime, workers=workers).resolve_program()
+        door, its_tiles = column_fifos(column, rows)
+        doors.append(door)
+        tiles += its_tiles
+    return assemble(doors, tiles, tokens)

@@ -34,8 +34,10 @@ inline Vector multiply_add(const Vector &a, const Vector &b, float c) {
 inline Vector gelu(const Vector &z) {
   const Vector u = aie::max(aie::min(z, all(2.75f)), all(-2.75f));
   const Vector square = aie::mul(u, u).to_vector<bfloat16>();
-  const Vector slope = multiply_add(square, multiply_add(square, all(5.f / 2048), -179.f / 4096), 0.375f);
-  const Vector share = aie::max(aie::min(multiply_add(u, slope, 0.5f), all(1.f)), all(0.f));
+  Vector slope = multiply_add(square, all(5.f / 2048), -179.f / 4096);
+  slope = multiply_add(square, slope, 0.375f);
+  Vector share = multiply_add(u, slope, 0.5f);
+  share = aie::max(aie::min(share, all(1.f)), all(0.f));
   return aie::mul(z, share).to_vector<bfloat16>();
 }
 

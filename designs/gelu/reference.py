@@ -6,6 +6,7 @@ from math import erf, sqrt
 from typing import Any
 
 import numpy as np
+from ml_dtypes import bfloat16
 
 from npusim.report import Level, Traffic
 
@@ -15,6 +16,14 @@ FLOP_PER_ELEMENT = 9
 BYTES_PER_ELEMENT = 2 + 2  # read x, write y, bf16 each
 RTOL, ATOL = 2.0**-7, 0.012
 """Two roundings to bf16 (x + bias, the result), and the error of the polynomial."""
+
+
+def inputs(tokens: int, seed: int = 0) -> tuple[Any, Any, Any]:
+    """x (tokens, FEATURES) and a bias (FEATURES,), normally distributed bf16, and room for y."""
+    rng = np.random.default_rng(seed)
+    x = (1.5 * rng.standard_normal((tokens, FEATURES), np.float32)).astype(bfloat16)
+    bias = (0.5 * rng.standard_normal(FEATURES, np.float32)).astype(bfloat16)
+    return x, bias, np.zeros_like(x)
 
 
 def gelu(z: Any) -> Any:

@@ -69,9 +69,9 @@ def test_bit_for_bit(source: Any, arch: Any, seed: int) -> None:
         ("load_v<lanes>(bias + i + lanes)", "load_v<lanes>(bias + i)"),  # an index
         ("store_v(y + i + lanes", "store_v(y + i"),  # where it goes
         ("conv_even", "floor"),  # a rounding
-        ("all(5.f / 2048), -179.f / 4096)", "all(5.f / 2048), -178.f / 4096)"),  # a coefficient
+        ("-179.f / 4096", "-178.f / 4096"),  # a coefficient
         ("all(-2.75f)", "all(-2.5f)"),  # a limit
-        ("aie::min(multiply_add(u, slope, 0.5f), all(1.f))", "multiply_add(u, slope, 0.5f)"),  # a comparison
+        ("aie::min(share, all(1.f))", "share"),  # a comparison
     ],
 )
 def test_a_broken_kernel_differs(source: Any, arch: Any, old: str, new: str) -> None:

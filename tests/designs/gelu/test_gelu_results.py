@@ -12,7 +12,9 @@ from ml_dtypes import bfloat16
 
 import npulab
 from designs.gelu import models, reference
-from designs.gelu.__main__ import arguments, bit_exact, kernel_cycles, prediction
+from designs.gelu.__main__ import bit_exact
+from designs.gelu.bound import kernel_cycles, prediction
+from designs.gelu.reference import inputs
 from npusim.errors import DesignError
 from npusim.frontends import finder
 
@@ -33,7 +35,7 @@ def gelu() -> Iterator[Any]:
 @pytest.mark.parametrize(("device", "columns", "rows"), CASES)
 def test_every_bit_and_every_byte(gelu: Any, device: str, columns: int, rows: int) -> None:
     tokens = 3 * columns * rows
-    x, bias, y = arguments(tokens, seed=columns + 10 * rows)
+    x, bias, y = inputs(tokens, seed=columns + 10 * rows)
     run = npulab.run(gelu, [x, bias, y], device=device, tokens=tokens, columns=columns, rows=rows)
     assert run.device.name == device
     assert bit_exact(x, bias, run.output)
@@ -44,7 +46,7 @@ def test_every_bit_and_every_byte(gelu: Any, device: str, columns: int, rows: in
 
 
 def test_near_the_truth_and_exact_far_from_zero(gelu: Any) -> None:
-    x, bias, y = arguments(4)
+    x, bias, y = inputs(4)
     x[0, :8] = [-1e38, -300, -8, -2.75, 0, 2.75, 300, 1e38]
     bias[:8] = 0
     got = npulab.run(gelu, [x, bias, y], tokens=4, columns=1, rows=1).output.astype(np.float64)
@@ -69,7 +71,7 @@ def test_each_row_is_computed_where_the_chapter_says(gelu: Any) -> None:
     machine = npulab.machine(gelu, tokens=tokens, columns=columns, rows=rows)
     order = {core.tile: i for i, core in enumerate(machine.cores)}
     assert order == {(c, 2 + r): c * rows + r for c, r in itertools.product(range(columns), range(rows))}
-    x, bias, y = arguments(tokens)
+    x, bias, y = inputs(tokens)
     run = npulab.run(machine, [x, bias, y])
     parts = {use.channel.fifo for use in run.channels if use.channel.tile == (1, 3) and use.channel.direction == "S2MM"}
     assert parts == {"x1_1", "bias"}
@@ -101,7 +103,7 @@ def test_what_all_of_the_array_gains(gelu: Any) -> None:
 
 
 def test_time_is_the_same_without_data(gelu: Any) -> None:
-    arrays = arguments(64)
+    arrays = inputs(64)
     full = npulab.run(gelu, arrays, tokens=64, columns=4, rows=4)
     timing = npulab.run(gelu, arrays, tokens=64, columns=4, rows=4, data=False, trace=False)
     assert full.report is not None and timing.report is not None
