@@ -181,6 +181,14 @@ def test_refused_calls():
         add([1], y, N=16)
 
 
+def test_the_sign_of_integers_is_the_program_s_affair():
+    x, y = iron.full(16, 250, dtype=np.uint32), iron.zeros(16, dtype=np.uint32)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        add(x, y, N=16, K=-251)
+    assert y.numpy().tolist() == [2**32 - 1] * 16
+
+
 def test_bytes_are_reinterpreted_with_a_warning():
     x, y = iron.full(16, 1.0, dtype=np.float32), iron.zeros(16, dtype=np.int32)
     with pytest.warns(DesignWarning, match="float32 is read as int32"):
