@@ -11,28 +11,38 @@ namespace {
 
 // Four tiles of C at a time, each tile of A and B used twice.
 template <unsigned r, unsigned s, unsigned t, typename In, typename Out>
-inline void multiply(const In *__restrict a, const In *__restrict b, Out *__restrict c) {
+inline void multiply(const In *__restrict a, const In *__restrict b,
+                     Out *__restrict c) {
   using Tile = aie::mmul<r, s, t, In, In, accauto>;
-  constexpr unsigned rows = DIM_M / r, inner = DIM_K / s, columns = DIM_N / t;
-  static_assert(DIM_M % (2 * r) == 0 && DIM_K % s == 0 && DIM_N % (2 * t) == 0, "whole steps of 2x2 micro tiles");
+  constexpr unsigned size_A = r * s, size_B = s * t, size_C = r * t;
+  constexpr unsigned rows = DIM_M / r, inner = DIM_K / s;
+  constexpr unsigned columns = DIM_N / t;
+  static_assert(DIM_M % (2 * r) == 0 && DIM_K % s == 0, "whole steps");
+  static_assert(DIM_N % (2 * t) == 0, "whole steps of 2x2 micro tiles");
   for (unsigned i = 0; i < rows; i += 2)
     for (unsigned j = 0; j < columns; j += 2) {
-      Out *upper = c + (i * columns + j) * Tile::size_C, *lower = upper + columns * Tile::size_C;
-      Tile c00(aie::load_v<Tile::size_C>(upper)), c01(aie::load_v<Tile::size_C>(upper + Tile::size_C));
-      Tile c10(aie::load_v<Tile::size_C>(lower)), c11(aie::load_v<Tile::size_C>(lower + Tile::size_C));
+      Out *upper = c + (i * columns + j) * size_C;
+      Out *lower = upper + columns * size_C;
+      Tile c00(aie::load_v<size_C>(upper));
+      Tile c01(aie::load_v<size_C>(upper + size_C));
+      Tile c10(aie::load_v<size_C>(lower));
+      Tile c11(aie::load_v<size_C>(lower + size_C));
       for (unsigned k = 0; k < inner; ++k) {
-        const In *left = a + (i * inner + k) * Tile::size_A, *right = b + (k * columns + j) * Tile::size_B;
-        const auto a0 = aie::load_v<Tile::size_A>(left), a1 = aie::load_v<Tile::size_A>(left + inner * Tile::size_A);
-        const auto b0 = aie::load_v<Tile::size_B>(right), b1 = aie::load_v<Tile::size_B>(right + Tile::size_B);
+        const In *left = a + (i * inner + k) * size_A;
+        const In *right = b + (k * columns + j) * size_B;
+        const auto a0 = aie::load_v<size_A>(left);
+        const auto a1 = aie::load_v<size_A>(left + inner * size_A);
+        const auto b0 = aie::load_v<size_B>(right);
+        const auto b1 = aie::load_v<size_B>(right + size_B);
         c00.mac(a0, b0);
         c01.mac(a0, b1);
         c10.mac(a1, b0);
         c11.mac(a1, b1);
       }
       aie::store_v(upper, c00.template to_vector<Out>());
-      aie::store_v(upper + Tile::size_C, c01.template to_vector<Out>());
+      aie::store_v(upper + size_C, c01.template to_vector<Out>());
       aie::store_v(lower, c10.template to_vector<Out>());
-      aie::store_v(lower + Tile::size_C, c11.template to_vector<Out>());
+      aie::store_v(lower + size_C, c11.template to_vector<Out>());
     }
 }
 

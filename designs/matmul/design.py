@@ -46,7 +46,7 @@ def matrix_kernels(m, k, n, dtype, arch):
 
 
 def core_body(a_in, b_in, c_out, zero, multiply, tiles, steps):
-    """What each compute tile does: ``tiles`` tiles of C, each the sum of ``steps`` products."""
+    """``tiles`` tiles of C, each the sum of ``steps`` products."""
     for _ in range_(tiles):
         c = c_out.acquire(1)
         zero(c)
@@ -58,7 +58,10 @@ def core_body(a_in, b_in, c_out, zero, multiply, tiles, steps):
 
 
 def blocked(rows, cols, r, c):
-    """The walk through a row-major tile that gives it in micro tiles of r x c: (size, stride), outermost first."""
+    """The walk that gives a row-major tile in micro tiles of r x c.
+
+    (size, stride) of each dimension, outermost first, in elements.
+    """
     return [(rows // r, r * cols), (cols // c, c), (r, cols), (c, 1)]
 
 
@@ -95,10 +98,17 @@ def stage_a(tile, rows, columns, micro):
 
 
 def stage_b(tile, columns, micro):
-    """From each column's shim tile through its MemTile to the whole column."""
-    host = [ObjectFifo(tile, name=f"b_in{column}") for column in range(columns)]
+    """From each shim tile through the MemTile to the whole column."""
     dims = blocked(*tile.__args__[0], *micro)
-    whole = [f.cons().forward(name=f"b{i}", dims_to_stream=dims, tile=Tile(i, 1)) for i, f in enumerate(host)]
+    host, whole = [], []
+    for column in range(columns):
+        host.append(ObjectFifo(tile, name=f"b_in{column}"))
+        staged = host[-1].cons().forward(
+            name=f"b{column}",
+            dims_to_stream=dims,
+            tile=Tile(column, 1),
+        )
+        whole.append(staged)
     return host, whole
 
 
