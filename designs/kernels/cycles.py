@@ -49,6 +49,7 @@ CONSTANTS: dict[str, Fact[float]] = {
     "max": _c(17, "cycles/vector", _PR, "M", "the shortest of the three passes: nothing is stored in the loop"),
     "scale": _c(20, "cycles/vector", _PR, "M", "between the two: load 7, multiply 6, convert and store"),
     "exp": _c(27, "cycles/vector", _PR, "M", "the longest: subtract, convert, clamp, multiply, two exp2, store"),
+    "exp_sum": _c(31, "cycles/vector", f"as exp, and added to float sums before the next vector; {_ISA}", "L"),
     "sum": _c(17, "cycles/vector", f"as max, for the same loop; {_ISA}", "L"),
     "merge": _c(24, "cycles/vector", f"as scale, with a second load and a multiply-accumulate; {_ISA}", "L"),
     "mask": _c(12, "cycles/vector", f"load, select, store; {_ISA}", "L"),
@@ -56,6 +57,7 @@ CONSTANTS: dict[str, Fact[float]] = {
     # Row vectors.
     "spread": _c(10, "cycles/8 rows", f"a load and three interleaves, one after the other; {_ISA}", "L"),
     "fold": _c(24, "cycles/8 rows", f"three rounds of two filters and one operation, a store; {_ISA}", "L"),
+    "broadcast": _c(10, "cycles/row", f"a scalar load, 7 cycles, and its way to all lanes; {_ISA}", "L"),
     "reciprocal": _c(48, "cycles/vector", f"aie_api's aie::inv: six dependent multiplications and conversions; {_ISA}", "L"),
     "row": _c(60, "cycles/row", "plain softmax: reductions of one row to a number, reciprocal, broadcasts; assumed", "L"),
     "call": _c(START_AND_END, "cycles/call", f"{GUIDE}: start and end of a pipelined loop", "M"),
@@ -125,6 +127,7 @@ MAX = Pass("max")
 SUM = Pass("sum")
 SCALE = Pass("scale", stores=1)
 EXP = Pass("exp", stores=1, operations=2, exponentials=1)
+EXP_SUM = Pass("exp_sum", stores=1, operations=3, exponentials=1)
 MERGE = Pass("merge", loads=2, stores=1, operations=2)
 FILL = Pass("move", loads=0, stores=1, operations=0)
 COPY = Pass("move", stores=1, operations=0)
@@ -138,8 +141,8 @@ def call(device: Device, *parts: Cost) -> Cost:
 
 
 def rows(name: str, count: int) -> Cost:
-    """Work a row (``row``) or on eight rows at a time (``spread``, ``fold``); left out of the bound but for its store."""
-    groups = count if name == "row" else ceil(count / 8)
+    """Work a row (``row``, ``broadcast``) or on eight rows at a time (``spread``, ``fold``); left out of the bound but for its store."""
+    groups = count if name in ("row", "broadcast") else ceil(count / 8)
     return Cost(groups, ceil(groups * constant(name)))
 
 

@@ -1,4 +1,4 @@
-"""Softmax of whole rows, and elementwise loops: kernels on data that lies row by row."""
+"""Softmax of whole rows and of blocks of a stream, and elementwise loops: kernels on data that lies row by row."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from designs.kernels import cycles as cost
 from designs.kernels.arithmetic import LOWEST, TINY, Arithmetic, reciprocal, to_bf16
-from designs.kernels.models_softmax import difference
+from designs.kernels.models_softmax import accumulate_sums, difference, exp_correction
 from designs.kernels.spec import Dims, Kernel, prototype
 from npusim.devices import Device
 
@@ -46,6 +46,20 @@ def softmax_apply(a: Arithmetic, s: Array, m: Array, l: Array, p: Array, scale: 
     p[...] = to_bf16(e.astype(F32) * inverse.astype(F32)[:, None])
 
 
+def online_softmax_rows(a: Arithmetic, s: Array, p: Array, m: Array, l: Array, r: Array, scale: Any) -> None:
+    """One block of a stream, as :func:`designs.kernels.models_softmax.online_softmax`, but S and P lie row by row; the sums
+    are formed in float32, 32 columns after 32, then neighbouring lanes to one."""
+    c = to_bf16(F32(scale))
+    u = np.maximum(m, np.maximum(s.max(axis=-1), LOWEST))
+    exp_correction(a, m, u, r, scale)
+    p[...] = a.exp(difference(s, u[:, None]), c)
+    m[...] = u
+    lanes = np.add.reduce(p.reshape(len(p), -1, cost.LANES).astype(F32), axis=1)
+    while lanes.shape[1] > 1:
+        lanes = lanes[:, 0::2] + lanes[:, 1::2]
+    accumulate_sums(a, to_bf16(lanes[:, 0]), r, l)
+
+
 def add_bf16(a: Arithmetic, x: Array, y: Array, z: Array) -> None:
     """z = x + y."""
     z[...] = to_bf16(x.astype(F32) + y.astype(F32))
@@ -80,6 +94,21 @@ def _cost_rows(*passes: cost.Pass) -> Any:
     return of
 
 
+def _cost_online(d: Dims, device: Device) -> cost.Cost:
+    """A pass for the maxima and one for the exponentials and their sums; folding (rounds of two filters and one operation:
+    9 for the maxima of eight rows, 18 for their sums) and spreading are for 32 lanes a row instead of eight."""
+    return cost.call(
+        device,
+        cost.MAX.over(d["BQ"] * d["BK"], device),
+        cost.EXP_SUM.over(d["BQ"] * d["BK"], device),
+        cost.MAX.over(d["BQ"], device),
+        cost.EXP.over(d["BQ"], device),
+        cost.MERGE.over(d["BQ"], device),
+        cost.rows("fold", (3 + 6) * d["BQ"]),
+        cost.rows("broadcast", d["BQ"]),
+    )
+
+
 def _cost_loop(loads: int, operations: int = 1) -> Any:
     def of(d: Dims, device: Device) -> cost.Cost:
         return cost.elementwise(d["COUNT"], loads, 1, device, operations=operations)
@@ -108,6 +137,13 @@ KERNELS = [
         prototype("s[ROWS,COLS] m[ROWS] l[ROWS] p[ROWS,COLS] scale:f32"),
         softmax_apply,
         _cost_rows(cost.EXP),
+    ),
+    Kernel(
+        "online_softmax_rows",
+        "online_softmax_rows.cc",
+        prototype("s[BQ,BK] p[BQ,BK] m[BQ] l[BQ] r[BQ] scale:f32"),
+        online_softmax_rows,
+        _cost_online,
     ),
     Kernel("add_bf16", "elementwise.cc", prototype("x[COUNT] y[COUNT] z[COUNT]"), add_bf16, _cost_loop(2)),
     Kernel("mul_bf16", "elementwise.cc", prototype("x[COUNT] y[COUNT] z[COUNT]"), mul_bf16, _cost_loop(2)),

@@ -23,6 +23,8 @@ from tests.designs.hostcheck import Kernels, compiled
 HERE = Path(__file__).parents[3] / "designs" / "kernels"
 DEVICES = {"AIE2": NPU1, "AIE2P": NPU2}
 ATTENTION = ("tiles.cc", "matmul_block.cc", "online_softmax.cc", "masks.cc", "merge.cc", "cascade.cc")
+BLOCKS = (*ATTENTION, "online_softmax_rows.cc")
+"""Sources of kernels on blocks of queries and keys; the last one is an object of its own."""
 SHAPES: dict[str, dict[str, int]] = {
     "square": {"BQ": 64, "BK": 64, "DK": 64, "DV": 64},
     "small": {"BQ": 32, "BK": 32, "DK": 64, "DV": 64},
@@ -59,7 +61,7 @@ def program(kernel: Kernel, arch: Any, shape: str = "square", emulate: bool = Tr
     """A kernel's source compiled for the host; those of attention come out of one object."""
     attention = kernel.source in ATTENTION
     source = "attention.cc" if attention else kernel.source
-    dims = SHAPES[shape] if attention else ROWS if kernel.source in ("layout.cc", "softmax.cc") else LOOP | PRODUCT
+    dims = SHAPES[shape] if kernel.source in BLOCKS else ROWS if kernel.source in ("layout.cc", "softmax.cc") else LOOP | PRODUCT
     names = [k.name for k in KERNELS.values() if (k.source in ATTENTION if attention else k.source == source)]
     names = [n for n in names if exists(KERNELS[n], dims)]
     return compiled(folder / source, names, arch, defines(arch, dims, emulate))

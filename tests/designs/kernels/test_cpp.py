@@ -20,7 +20,7 @@ from tests.designs.hostcheck import (
     same_bits,
 )
 from tests.designs.kernels.sources import (
-    ATTENTION,
+    BLOCKS,
     HERE,
     ROWS,
     SHAPES,
@@ -41,7 +41,7 @@ PRODUCTS = ("matmul_qk", "matmul_pv", "matmul_bf16_f32")
 ORDERED = [k for k in KERNELS.values() if k.name not in PRODUCTS]
 SORTS = ("normal", "spread", "denormal", "equal", "zero", "half masked", "masked", "lowest", "one hot", "huge")
 WITHOUT_INFINITIES = ("normal", "spread", "denormal", "equal", "zero", "lowest", "one hot")  # where 0 * inf would be NaN
-SCORES = ("row_max", "max_with", "exp_scores", "exp_correction", "softmax_step", "online_softmax", "mask_causal",
+SCORES = ("row_max", "max_with", "exp_scores", "exp_correction", "softmax_step", "online_softmax", "online_softmax_rows", "mask_causal",
           "mask_window", "mask_keys", "softmax_rows", "softmax_stats", "softmax_apply", "relu_bf16")  # fmt: skip
 
 
@@ -91,7 +91,7 @@ def agree(ours, theirs):
 @pytest.mark.parametrize("arch", ARCHES)
 @pytest.mark.parametrize("kernel", ORDERED, ids=lambda k: k.name)
 def test_bit_for_bit(kernel, arch):
-    shapes = SHAPES if kernel.source in ATTENTION else ["square"]
+    shapes = SHAPES if kernel.source in BLOCKS else ["square"]
     for number, shape in enumerate(shapes):
         if not exists(kernel, SHAPES[shape]):
             continue
@@ -251,7 +251,7 @@ def test_every_kernel_has_a_cost(kernel, arch):
 
 
 @needs_compiler
-@pytest.mark.parametrize("source", ATTENTION)
+@pytest.mark.parametrize("source", BLOCKS)
 def test_each_source_compiles_by_itself(source):
     names = [k.name for k in KERNELS.values() if k.source == source]
     assert compiled(HERE / source, names, "AIE2P", defines("AIE2P", SHAPES["square"])).program.functions
@@ -259,9 +259,9 @@ def test_each_source_compiles_by_itself(source):
 
 @needs_peano
 @pytest.mark.parametrize("arch", ARCHES)
-@pytest.mark.parametrize("source", ["attention.cc", "softmax.cc", "layout.cc"])
+@pytest.mark.parametrize("source", ["attention.cc", "online_softmax_rows.cc", "softmax.cc", "layout.cc"])
 def test_size_and_stack_on_the_core(source, arch, tmp_path):
-    dims = SHAPES["square"] if source == "attention.cc" else ROWS
+    dims = ROWS if source in ("softmax.cc", "layout.cc") else SHAPES["square"]
     code, stack = peano_sizes(HERE / source, arch, defines(arch, dims), tmp_path)
     assert 0 < code <= PROGRAM_MEMORY, f"{source}: {code} bytes of code"
     assert max(stack.values(), default=0) <= 1024, stack
