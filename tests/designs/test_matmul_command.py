@@ -51,7 +51,7 @@ def test_command(device: str, capsys: pytest.CaptureFixture[str]) -> None:
 def test_command_says_what_does_not_fit(capsys: pytest.CaptureFixture[str]) -> None:
     assert command.main(["--device", "npu2", "--M", "300"]) == 1
     assert "M = 300 is not a positive multiple of 256" in capsys.readouterr().err
-    assert command.main(["--device", "npu2", "--m", "128", "--n", "128"]) == 1
+    assert command.main(["--device", "npu2", "--m", "128", "--n", "64"]) == 1
     assert "64 KiB" in capsys.readouterr().err
 
 
