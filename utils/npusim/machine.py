@@ -201,5 +201,6 @@ class Machine:
     sequence_buffers: dict[str, MemBuffer] = field(default_factory=dict)  # buffers the sequence writes, by symbol
     sequence_locks: dict[Value, MachineLock] = field(default_factory=dict)  # locks the sequence sets
     host_channels: dict[str, DmaChannel] = field(default_factory=dict)  # fifo or allocation name -> shim channel
+    host_bds: dict[Coord, int] = field(default_factory=dict)  # descriptors of host transfers in use at once, at most, by tile
     design: Design | None = None
     warnings: list[str] = field(default_factory=list)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-
+from npusim.limits import limits_table
 from npusim.machine import Coord, Machine
+from npusim.place.draft import label
+from npusim.place.memory_map import memory_map
+from npusim.place.messages import count
 from npusim.report import Report
 
 _LEVEL = {"ddr": "DDR (shim DMA)", "memtile": "MemTile DMA", "l1": "compute-tile DMA"}
@@ -40,8 +42,9 @@ def _core(report: Report, index: int) -> str:
 
 
 def explanation(machine: Machine) -> str:
-    """Tiles with their memory maps, locks and channels, and the routes between them."""
-    lines = [f"{machine.device.name}: {machine.device.columns} columns"]
+    """The use of every limit, tiles with their memory maps and channels, and the routes between them."""
+    device = machine.device
+    lines = [f"{device.name}, {device.columns} columns: used/available of every tile in use", "", *limits_table(machine)]
     for tile in sorted(_tiles(machine)):
         lines += ["", *_tile(machine, tile)]
     lines += ["", "routes"]
@@ -60,28 +63,30 @@ def _tiles(machine: Machine) -> set[Coord]:
 
 
 def _tile(machine: Machine, tile: Coord) -> list[str]:
+    """One tile: its worker, memory map, locks and channels."""
     limits = machine.device.limits(tile.row)
     core = next((c for c in machine.cores if c.tile == tile), None)
-    kind = {"core": "compute tile", "mem": "MemTile", "shim": "shim tile"}[machine.device.kind(tile.row)]
-    buffers = sorted((b for b in machine.buffers if b.tile == tile), key=lambda b: b.address)
-    locks = [lock for lock in machine.locks if lock.tile == tile]
-    lines = [f"{kind} {tile}" + (f": worker {core.name!r}" if core else "")]
-    if limits.memory.value:
+    buffers = [b for b in machine.buffers if b.tile == tile]
+    lines = [label(tile) + (f": worker {core.name!r}" if core else "")]
+    if limits.memory.value and (buffers or core):
         stack = core.stack_size if core else 0
-        used = sum(b.type.nbytes for b in buffers) + stack
-        lines.append(f"  memory {used:,} of {limits.memory.value:,} B")
-        if core:
-            lines.append(f"    0x{0:05X} {stack:>7,} B  stack")
-        lines += [f"    0x{b.address:05X} {b.type.nbytes:>7,} B  {b.name}  {b.type}" for b in buffers]
-    lines.append(f"  locks {len(locks)} of {limits.locks.value}")
-    by_direction: dict[str, int] = defaultdict(int)
+        lines += [f"  {line}" for line in memory_map(stack, buffers, limits.memory.value, limits.banks.value)]
+        if any(b.bank is None for b in buffers):
+            lines.append("  (laid out in sequence: bank by bank there was no room)")
+    if tile.row == 1:
+        lines.append(f"  BDs: {_by_parity(machine, tile)}")
+    names = [lock.name for lock in sorted((k for k in machine.locks if k.tile == tile), key=lambda k: k.lock_id)]
+    if names:
+        lines.append(f"  locks: {', '.join(names)}")
     for channel in (c for c in machine.channels if c.tile == tile):
-        by_direction[channel.direction] += 1
-        lines.append(f"  {channel.direction} {channel.index}: {channel.fifo or ''} ({len(channel.descriptors)} BDs)")
-    counts = ", ".join(f"{n} of {_channels(machine, tile, d)} {d}" for d, n in sorted(by_direction.items()))
-    return [*lines, f"  channels {counts or 'none'}"]
+        descriptors = count(len(channel.descriptors), "BD") if channel.descriptors else "driven by the host"
+        lines.append(f"  {channel.direction} {channel.index}: {channel.fifo or ''} ({descriptors})")
+    return lines
 
 
-def _channels(machine: Machine, tile: Coord, direction: str) -> int:
-    limits = machine.device.limits(tile.row)
-    return limits.s2mm.value if direction == "S2MM" else limits.mm2s.value
+def _by_parity(machine: Machine, tile: Coord) -> str:
+    """Descriptors of a MemTile's even and odd channels, which reach a half of them each."""
+    half = machine.device.limits(tile.row).bds_per_channel.value
+    mine = [c for c in machine.channels if c.tile == tile]
+    used = [sum(len(c.descriptors) for c in mine if c.index % 2 == odd) for odd in (0, 1)]
+    return f"even channels {used[0]} of {half}, odd channels {used[1]} of {half}"

@@ -279,7 +279,10 @@ def test_l1_overflow_shows_the_memory_map() -> None:
     text = str(caught.value)
     assert "compute tile (0,2) needs 82944 bytes" in text
     assert "fifo 'y': 2 x 20480 bytes = 40960 bytes (design.py:2)" in text
-    assert re.search(r"y_buff_1\s+0x05400-0x0a3ff \(20480 bytes\)", text)  # as in the recorded map
+    assert "0x05400-0x0a3ff  20,480 B  y_buff_1 fifo 'y'" in text  # addresses as in the recorded map
+    banks = re.findall(r"bank \d: (0x\w+)-(0x\w+), 16,384 of 16,384 bytes", text)
+    assert banks == [("0x00000", "0x03fff"), ("0x04000", "0x07fff"), ("0x08000", "0x0bfff"), ("0x0c000", "0x0ffff")]
+    assert "beyond the end: 0x10000-0x143ff, 17,408 of 17,408 bytes\n    ... x_cons_buff_1, up to 0x143ff" in text
 
 
 def test_the_fifos_at_fault_are_listed() -> None:

@@ -66,7 +66,7 @@ def place(design: Design) -> Machine:
     nets = make_nets(draft)
     check_usage(draft)
     host_channels = _host_channels(draft)
-    check_sequence(draft, host_channels)
+    host_bds = check_sequence(draft, host_channels)
     route(design.device, nets)
     sequence_buffers, sequence_locks = bind_sequence(draft)
     for text in draft.warnings:
@@ -86,6 +86,7 @@ def place(design: Design) -> Machine:
         sequence_buffers=sequence_buffers,
         sequence_locks=sequence_locks,
         host_channels=host_channels,
+        host_bds=host_bds,
         design=design,
         warnings=[*design.warnings, *draft.warnings],
     )

@@ -130,4 +130,4 @@ def _in_sequence(draft: Draft, memory: Memory, buffers: list[MemBuffer]) -> None
         address += buffer.type.nbytes
     top = max((b.address + b.type.nbytes for b in buffers), default=0)
     if top > memory.size:
-        raise CapacityError(overflow(memory.tile, memory.stack, memory.size, buffers))
+        raise CapacityError(overflow(memory.tile, memory.stack, memory.size, memory.banks, buffers))

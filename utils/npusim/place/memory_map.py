@@ -1,36 +1,71 @@
-"""A tile's memory as text: who lies where, and what to do when it does not fit."""
+"""A tile's memory as text: who lies where, bank by bank, and what to do when it does not fit."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from npusim.ir import UNKNOWN
 from npusim.machine import Coord, MemBuffer
 from npusim.place.draft import label
-from npusim.place.messages import explain, size
+from npusim.place.messages import count, explain, size
 
 
-def memory_map(stack: int, buffers: Sequence[MemBuffer]) -> list[str]:
-    """One line for the stack and each buffer, by address (bytes)."""
-    lines = [_line("(stack)", 0, stack, "")] if stack else []
+class _Piece(NamedTuple):
+    """Something in memory: where it starts and ends (bytes), and what it is."""
+
+    start: int
+    end: int
+    what: str
+
+
+def memory_map(stack: int, buffers: Sequence[MemBuffer], capacity: int, banks: int) -> list[str]:
+    """Each bank with what lies in it, by address (bytes); what lies beyond the end comes last."""
+    pieces = [_Piece(0, stack, "(stack)")] if stack else []
     for buffer in sorted(buffers, key=lambda b: b.address):
         fifo = f" fifo {buffer.fifo!r}" if buffer.fifo else ""
-        lines.append(_line(buffer.name, buffer.address, buffer.type.nbytes, f" {buffer.type}{fifo}"))
+        pieces.append(_Piece(buffer.address, buffer.address + buffer.type.nbytes, f"{buffer.name}{fifo} {buffer.type}"))
+    each = capacity // banks
+    lines: list[str] = []
+    free: list[int] = []
+    for bank in range(banks):
+        found = list(_bank(f"bank {bank}", bank * each, (bank + 1) * each, pieces))
+        if not found:
+            free.append(bank)
+        lines += found
+    if free:
+        lines.append(f"free: {count(len(free), 'bank')} ({', '.join(map(str, free))}) of {each:,} bytes")
+    top = max((piece.end for piece in pieces), default=0)
+    if top > capacity:
+        lines += _bank("beyond the end", capacity, top, pieces)
     return lines
 
 
-def _line(name: str, address: int, nbytes: int, what: str) -> str:
-    return f"{name:<20} {address:#07x}-{address + nbytes - 1:#07x} ({nbytes} bytes){what}"
+def _bank(name: str, start: int, end: int, pieces: list[_Piece]) -> Iterator[str]:
+    """What lies in a bank; nothing if it is empty."""
+    inside = [p for p in pieces if p.start < end and p.end > start]
+    if not inside:
+        return
+    used = sum(min(p.end, end) - max(p.start, start) for p in inside)
+    yield f"{name}: {start:#07x}-{end - 1:#07x}, {used:,} of {end - start:,} bytes"
+    for p in inside:
+        if p.start < start:
+            yield f"  ... {p.what.split(' ')[0]}, up to {p.end - 1:#07x}"
+        else:
+            yield f"  {p.start:#07x}-{p.end - 1:#07x} {p.end - p.start:>7,} B  {p.what}"
 
 
-def overflow(tile: Coord, stack: int, capacity: int, buffers: Sequence[MemBuffer]) -> str:
+def overflow(tile: Coord, stack: int, capacity: int, banks: int, buffers: Sequence[MemBuffer]) -> str:
     """The text for buffers that do not fit into a tile's memory."""
     need = stack + sum(b.type.nbytes for b in buffers)
     with_stack = f", {stack} of them stack" if stack else ""
     return explain(
         f"{label(tile)} needs {need} bytes of data memory{with_stack}, but has {size(capacity)}.",
-        details=[*_by_fifo(buffers), "memory map:", *memory_map(stack, buffers)],
-        phrase="allocated buffers exceeded available memory",
+        details=[*_by_fifo(buffers), f"memory map ({count(banks, 'bank')}):", *memory_map(stack, buffers, capacity, banks)],
+        phrase=(
+            "'aie.tile' op allocated buffers exceeded available memory",
+            "Bank-aware allocation failed, trying basic sequential allocation.",
+        ),
         hint=_hint(tile, stack, capacity),
         loc=max(buffers, key=lambda b: b.type.nbytes).loc,
     )

@@ -26,12 +26,14 @@ REPEAT_MAX = 255
 """Largest repeat count of a queue push (mlir-aie, NpuPushQueueOp: 8 bits)."""
 
 
-def check_sequence(draft: Draft, host_channels: dict[str, DmaChannel]) -> None:
-    """Raise DesignError or CapacityError for a host sequence that cannot be compiled or would wait for ever."""
+def check_sequence(draft: Draft, host_channels: dict[str, DmaChannel]) -> dict[Coord, int]:
+    """The most descriptors that its transfers use at once, by shim tile. Raises DesignError or CapacityError for a host
+    sequence that cannot be compiled or would wait for ever."""
+    checker = _Checker(draft, host_channels)
     if draft.design.sequence is not None:
-        checker = _Checker(draft, host_channels)
         checker.region(draft.design.sequence.body, counting=True)
         checker.warn_unawaited()
+    return checker.peak
 
 
 def bind_sequence(draft: Draft) -> tuple[dict[str, MemBuffer], dict[Value, MachineLock]]:
@@ -75,6 +77,7 @@ class _Checker:
     active: dict[Coord, list[_Task]] = field(default_factory=dict)
     tokens: Counter[DmaChannel] = field(default_factory=Counter)
     last: dict[DmaChannel, _Task] = field(default_factory=dict)
+    peak: dict[Coord, int] = field(default_factory=dict)
 
     def region(self, region: Region, counting: bool) -> None:
         for block in region.blocks:
@@ -128,7 +131,8 @@ class _Checker:
         active = self.active.setdefault(channel.tile, [])
         active.append(task)
         limit = self.draft.limits(channel.tile).bds.value
-        if sum(t.descriptors for t in active) > limit:
+        self.peak[channel.tile] = max(self.peak.get(channel.tile, 0), sum(t.descriptors for t in active))
+        if self.peak[channel.tile] > limit:
             raise self.exhausted(channel.tile, active, limit)
         self.tasks[op.results[0]] = task
 
