@@ -14,6 +14,7 @@ from typing import Any
 from npusim.air.text import read_air
 from npusim.errors import DesignError
 from npusim.frontends.finder import simulated
+from npusim.frontends.iron.current import runtime_name
 from npusim.graph import Design
 from npusim.mlir import read_high
 
@@ -35,15 +36,15 @@ def load_design(path: str | Path, device: str = "npu2", **options: Any) -> Desig
         return as_design(module.build(device, **options), device)
 
 
-def as_design(built: Any, device: str = "npu2") -> Design:
+def as_design(built: Any, device: str | None = None) -> Design:
     """The graph behind what a build function gave: a resolved program, the text of a module, or a design itself.
 
-    ``device`` is for modules of MLIR-AIR, which name none.
+    ``device`` is for modules of MLIR-AIR, which name none; by default it is the simulated NPU's.
     """
     if isinstance(built, Design):
         return built
     if isinstance(built, str):
-        return _read(built, device)
+        return _read(built, device or runtime_name())
     if hasattr(built, "design_for"):
         made: Design = built.design_for(device)
         return made

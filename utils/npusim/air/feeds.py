@@ -30,10 +30,8 @@ class MemFeed:
         self._run = party.script()
         self._ids = _matters(party)
         self._known: dict[tuple[int, ...], dict[FedEnd, list[RelayTransfer]]] = {}
-        self._transfers: dict[Any, RelayTransfer] = {}
         self.ends = [sim.fed[end] for end in sim.air.channel_of if end.party is party]
         self._earlier: dict[MemBuffer, dict[tuple[FedEnd, Walk, bool], None]] = {}
-        self._first = True
 
     def pull(self, end: FedEnd) -> bool:
         """Hand out the transfers of launches until there is one for this end."""
@@ -41,7 +39,7 @@ class MemFeed:
             if not self.launches:
                 return False
             ids = self.launches.popleft()
-            plan = self._plan(ids if self._ids else ())
+            plan = self._plan(ids)
             before = {e: e.issued for e in self.ends}
             for other, transfers in plan.items():
                 other.pending.extend((t, before) for t in transfers)
@@ -49,13 +47,12 @@ class MemFeed:
         return True
 
     def _plan(self, ids: tuple[int, ...]) -> dict[FedEnd, list[RelayTransfer]]:
-        if ids not in self._known:
-            # The first plan has no launch before it; it is made twice so that what it touches counts as touched before.
-            if self._first and not self._ids:
+        key = ids if self._ids else ()
+        if key not in self._known:
+            if not self._ids:  # twice, so that what one launch touches counts as touched before it
                 self._work_out(ids)
-            self._known[ids] = self._work_out(ids)
-            self._first = False
-        return self._known[ids]
+            self._known[key] = self._work_out(ids)
+        return self._known[key]
 
     def _work_out(self, ids: tuple[int, ...]) -> dict[FedEnd, list[RelayTransfer]]:
         orderer = Orderer({buffer: list(accesses) for buffer, accesses in self._earlier.items()})

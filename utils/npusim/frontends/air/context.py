@@ -11,6 +11,7 @@ from npusim.air.graph import Channel, Options, Program
 from npusim.devices import Device, device
 from npusim.errors import DesignError, UnsupportedError
 from npusim.frontends import tracing
+from npusim.frontends.iron.current import runtime_name
 from npusim.frontends.tracing import DesignTypeError, Scope
 from npusim.graph import Design, KernelDecl, Sequence
 
@@ -89,11 +90,11 @@ class Module:
         return True
 
     def design_for(self, on: Device | str | None = None, options: Options | None = None) -> Design:
-        """The design graph for a device (by default the one it was made for, else npu2). DesignError if the module has no
-        function."""
+        """The design graph for a device (by default the one it was made for, else the simulated NPU's). DesignError if the
+        module has no function."""
         if self.function is None:
             raise DesignError("the module has no function: decorate one with @FuncOp.from_py_func(...)")
-        chosen = device(on or self.target or "npu2") if not isinstance(on, Device) else on
+        chosen = on if isinstance(on, Device) else device(on or self.target or runtime_name())
         program = Program(dict(self.channels), self.function.body, self.function.name, options=options or self.options)
         return Design(
             chosen, self.function.name, kernels=list(self.kernels.values()), sequence=self.function, air=program

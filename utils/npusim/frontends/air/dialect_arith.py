@@ -169,16 +169,8 @@ def select(condition: Any, true_value: Any, false_value: Any, *, loc: Any = None
     return SelectOp(condition, true_value, false_value, loc=loc, ip=ip)
 
 
-_PAIRS = (
-    "addi AddIOp subi SubIOp muli MulIOp divsi DivSIOp divui DivUIOp floordivsi FloorDivSIOp ceildivsi CeilDivSIOp remsi RemSIOp "
-    "remui RemUIOp andi AndIOp ori OrIOp xori XOrIOp shli ShLIOp shrsi ShRSIOp shrui ShRUIOp maxsi MaxSIOp minsi MinSIOp "
-    "maxui MaxUIOp minui MinUIOp addf AddFOp subf SubFOp mulf MulFOp divf DivFOp remf RemFOp maximumf MaximumFOp "
-    "minimumf MinimumFOp maxnumf MaxNumFOp minnumf MinNumFOp"
-).split()
-_CONVERSIONS = (
-    "index_cast IndexCastOp extsi ExtSIOp extui ExtUIOp trunci TruncIOp sitofp SIToFPOp uitofp UIToFPOp fptosi FPToSIOp "
-    "fptoui FPToUIOp extf ExtFOp truncf TruncFOp"
-).split()
+_PAIRS = ["addi", "AddIOp", "subi", "SubIOp", "muli", "MulIOp", "divsi", "DivSIOp", "divui", "DivUIOp", "floordivsi", "FloorDivSIOp", "ceildivsi", "CeilDivSIOp", "remsi", "RemSIOp", "remui", "RemUIOp", "andi", "AndIOp", "ori", "OrIOp", "xori", "XOrIOp", "shli", "ShLIOp", "shrsi", "ShRSIOp", "shrui", "ShRUIOp", "maxsi", "MaxSIOp", "minsi", "MinSIOp", "maxui", "MaxUIOp", "minui", "MinUIOp", "addf", "AddFOp", "subf", "SubFOp", "mulf", "MulFOp", "divf", "DivFOp", "remf", "RemFOp", "maximumf", "MaximumFOp", "minimumf", "MinimumFOp", "maxnumf", "MaxNumFOp", "minnumf", "MinNumFOp"]
+_CONVERSIONS = ["index_cast", "IndexCastOp", "extsi", "ExtSIOp", "extui", "ExtUIOp", "trunci", "TruncIOp", "sitofp", "SIToFPOp", "uitofp", "UIToFPOp", "fptosi", "FPToSIOp", "fptoui", "FPToUIOp", "extf", "ExtFOp", "truncf", "TruncFOp"]
 
 NAMES: dict[str, Any] = {
     "ConstantOp": ConstantOp,

@@ -256,6 +256,6 @@ TYPE_FUNCTIONS: dict[str, Any] = {
     "bool": _Types.bool,
     "memref": _Types.memref,
     "vector": _Types.vector,
-    **{name: _maker(name) for name in "index i8 i16 i32 i64 ui8 ui16 ui32 ui64 bf16 f16 f32 f64".split()},
+    **{name: _maker(name) for name in ["index", "i8", "i16", "i32", "i64", "ui8", "ui16", "ui32", "ui64", "bf16", "f16", "f32", "f64"]},
 }
 T = type("T", (), {name: staticmethod(f) for name, f in TYPE_FUNCTIONS.items()})

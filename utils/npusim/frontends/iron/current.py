@@ -35,6 +35,11 @@ def set_runtime_device(name: str) -> None:
     _runtime = name
 
 
+def runtime_name() -> str:
+    """The name of the simulated NPU: ``npu1``, ``npu2`` or a partition of them."""
+    return _runtime
+
+
 def runtime_device() -> Any:
     """The IRON device of the simulated NPU, all its columns unless it is a partition."""
     from npusim.frontends.iron.device import from_name
