@@ -13,7 +13,13 @@ from typing import Any
 
 from npusim.errors import DesignError
 
-_PYTHON = {"+": "({} + {})", "*": "({} * {})", "mod": "({} % {})", "floordiv": "({} // {})", "ceildiv": "(-(-{} // {}))"}
+_PYTHON = {
+    "+": "({} + {})",
+    "*": "({} * {})",
+    "mod": "({} % {})",
+    "floordiv": "({} // {})",
+    "ceildiv": "(-(-{} // {}))",
+}
 _STRENGTH = {"+": 1, "*": 2, "mod": 2, "floordiv": 2, "ceildiv": 2}
 
 

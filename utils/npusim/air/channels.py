@@ -37,7 +37,7 @@ def assign(parties: Parties, where: dict[Value, Coord]) -> dict[End, DmaChannel]
     for (tile, way), ends in by_tile.items():
         found |= _on_tile(parties, tile, way, ends)
     for way in ("MM2S", "S2MM"):
-        found |= _on_shims(parties, way, [e for e in at_host if direction(e) == way], found)  # type: ignore[arg-type]
+        found |= _on_shims(parties, way, [e for e in at_host if direction(e) == way], found)
     return {end: found[end] for end in parties.ends() if end in found}
 
 
@@ -49,7 +49,9 @@ def _on_tile(parties: Parties, tile: Coord, way: Direction, ends: list[End]) -> 
             explain(
                 f"{label(tile)} needs {count(len(ends), way + ' channel')}; it has {most}.",
                 details=[f"{end.name} at {end.where}" for end in ends],
-                phrase="number of input DMA channel exceeded" if way == "S2MM" else "number of output DMA channel exceeded",
+                phrase="number of input DMA channel exceeded"
+                if way == "S2MM"
+                else "number of output DMA channel exceeded",
                 hint="spread the buffers over more MemTiles (more columns), broadcast instead of sending copies, or let one "
                 "channel carry several things in turn.",
             )
@@ -58,7 +60,9 @@ def _on_tile(parties: Parties, tile: Coord, way: Direction, ends: list[End]) -> 
     return {end: channels[i % most] for i, end in enumerate(ends)}
 
 
-def _on_shims(parties: Parties, way: Direction, ends: list[End], placed: dict[End, DmaChannel]) -> dict[End, DmaChannel]:
+def _on_shims(
+    parties: Parties, way: Direction, ends: list[End], placed: dict[End, DmaChannel]
+) -> dict[End, DmaChannel]:
     limits, columns = parties.device.shim, parties.device.columns
     each = limits.mm2s.value if way == "MM2S" else limits.s2mm.value
     if len(ends) > each * columns:

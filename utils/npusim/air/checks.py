@@ -37,7 +37,11 @@ def _both_sides(parties: Parties) -> None:
         raise DesignError(
             explain(
                 f"{_subject(ends[0])} has a {side} (at {ends[0].where}) but no {missing}: "
-                + ("nobody ever takes what is put." if side == "put" else "nothing ever comes, so the get waits for ever."),
+                + (
+                    "nobody ever takes what is put."
+                    if side == "put"
+                    else "nothing ever comes, so the get waits for ever."
+                ),
                 phrase=f"'air.channel.{side}' op {PAIRS}",
                 hint=f"add the {missing}, or take the {side} away.",
                 loc=next(iter(ends[0].locs)),
@@ -97,7 +101,10 @@ def _compare(put: End, get: End) -> list[str]:
         raise DesignError(
             explain(
                 f"{counts}: the last get can never be met.",
-                details=[f"{count(len(put.sizes), 'put')}: {_listed(put)}", f"{count(len(get.sizes), 'get')}: {_listed(get)}"],
+                details=[
+                    f"{count(len(put.sizes), 'put')}: {_listed(put)}",
+                    f"{count(len(get.sizes), 'get')}: {_listed(get)}",
+                ],
                 hint="a channel is a stream: over a launch, as many elements must be put as are got.",
             )
         )
@@ -193,7 +200,10 @@ def _twice(core: CoreParty, one: tuple[Coord, End], other: tuple[Coord, End]) ->
     return DesignError(
         explain(
             f"two cascades go {word} {core.name} on {label(core.tile)}; a core has one cascade input and one output.",
-            details=[f"{end.name} at {end.where}, {'to' if word == 'out of' else 'from'} {tile}" for tile, end in (one, other)],
+            details=[
+                f"{end.name} at {end.where}, {'to' if word == 'out of' else 'from'} {tile}"
+                for tile, end in (one, other)
+            ],
             hint="chain the cores one after the other. The real tools accept this and lose the first cascade.",
         )
     )

@@ -13,8 +13,8 @@ from typing import Any
 from npusim.air.machine import AirCore
 from npusim.air.moves import Moved
 from npusim.air.transfers import BufferState, FedEnd
-from npusim.engine.core.writer import Writer, serves
 from npusim.engine.cascade import CorePorts
+from npusim.engine.core.writer import Writer, serves
 from npusim.ir import Loc, Op, Value
 
 NEXT_LAUNCH = "the next launch"

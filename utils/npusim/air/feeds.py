@@ -95,7 +95,9 @@ class CoreFeed:
         self.launches: Launches = deque()
         filled = {op.operands[0] for op in party.projection.moves if op.name == "air.get"}
         follow = [(value, len(copies)) for value, copies in states.items() if value in filled]
-        self._events = script(party.projection, only="get", follow=follow)(self.launches) if party.foreseen and filled else None
+        self._events = (
+            script(party.projection, only="get", follow=follow)(self.launches) if party.foreseen and filled else None
+        )
         self._transfers: dict[Event, GetTransfer] = {}
 
     def pull(self, end: FedEnd) -> bool:

@@ -41,9 +41,11 @@ class Scalars:
 
     def number(self, value: Value) -> Known | None:
         """What a value is known to be, else None."""
-        if value not in self.known and isinstance(value.owner, Op) and value.owner.name == "arith.constant":
-            if isinstance(value.type, str) and not value.type.startswith("vector"):
-                self.known[value] = arith.constant(value.owner)
+        if value in self.known:
+            return self.known[value]
+        scalar = isinstance(value.type, str) and not value.type.startswith("vector")
+        if scalar and isinstance(value.owner, Op) and value.owner.name == "arith.constant":
+            self.known[value] = arith.constant(value.owner)
         return self.known.get(value)
 
     def index(self, entry: int | Value) -> int | Value:
@@ -124,7 +126,9 @@ class Scalars:
             side = self.affine(expr, dims, symbols, loc)
             if not isinstance(side, int):
                 zero = constant(0, "index")
-                unknown.append(self.write(Op.make("arith.cmpi", (side, zero), ("i1",), loc, predicate=_PREDICATES[equal])))
+                unknown.append(
+                    self.write(Op.make("arith.cmpi", (side, zero), ("i1",), loc, predicate=_PREDICATES[equal]))
+                )
             elif side != 0 if equal else side < 0:
                 return False
         if not unknown:

@@ -125,7 +125,9 @@ def _no_room(device: Device, part: Part, herd: Herd) -> CapacityError:
     if herd.columns > columns or herd.rows > rows:
         problem = f"{herd} is larger than the {columns} columns x {rows} rows of compute tiles its segment has on {device.name}."
     else:
-        problem = f"{herd} finds no free place among the {columns} columns x {rows} rows of its segment on {device.name}."
+        problem = (
+            f"{herd} finds no free place among the {columns} columns x {rows} rows of its segment on {device.name}."
+        )
     return CapacityError(
         explain(
             problem,

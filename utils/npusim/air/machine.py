@@ -28,7 +28,6 @@ from npusim.machine import (
     MemBuffer,
     Route,
 )
-from npusim.place.draft import label
 from npusim.place.messages import count, explain
 from npusim.place.routes import route
 from npusim.types import MemRefType
@@ -130,7 +129,7 @@ def _describe(parties: Parties, channels: dict[End, DmaChannel]) -> None:
             here = [end for end, channel in channels.items() if channel.tile == tile]
             raise CapacityError(
                 explain(
-                    f"{label(here and channels[here[0]].tile)} needs {count(n, 'buffer descriptor')}; it has {most}.",
+                    f"tile ({tile[0]},{tile[1]}) needs {count(n, 'buffer descriptor')}; it has {most}.",
                     details=[f"{end.name}: {len(end.walks)} at {end.where}" for end in here],
                     phrase="'aie.dma_bd' op Allocator exhausted available buffer descriptor IDs.",
                     hint="move data in fewer different shapes.",

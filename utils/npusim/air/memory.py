@@ -90,7 +90,10 @@ def _in_turn(groups: list[Group], columns: list[int]) -> None:
 def _consensus(parties: Parties, group: Group) -> int | None:
     """The one column of all cores at the other ends, or None."""
     columns = {
-        core.tile.col for end in group.ends for core in (other.party for other in far(parties, end)) if isinstance(core, CoreParty)
+        core.tile.col
+        for end in group.ends
+        for core in (other.party for other in far(parties, end))
+        if isinstance(core, CoreParty)
     }
     mixed = any(len({_column(other) for other in far(parties, end)}) > 1 for end in group.ends)
     return columns.pop() if len(columns) == 1 and not mixed else None

@@ -75,7 +75,7 @@ def overlap(a: Walk, b: Walk) -> bool:
     (low, high), (first, last) = _span(a), _span(b)
     if high < first or last < low:
         return False
-    if _dense(a) and _dense(b) or a.length * b.length > EXACT * EXACT:
+    if (_dense(a) and _dense(b)) or a.length * b.length > EXACT * EXACT:
         return True
     return bool(np.intersect1d(_elements(a), _elements(b)).size)
 
@@ -99,4 +99,4 @@ def _dense(at: Walk) -> bool:
 
 
 def _elements(at: Walk) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    return walk.indices(at.offset, [n for n, _ in at.dims], [s for _, s in at.dims])  # type: ignore[return-value]
+    return walk.indices(at.offset, [n for n, _ in at.dims], [s for _, s in at.dims])

@@ -190,9 +190,7 @@ def _label(index: Index) -> str:
 
 def _private(found: Parties) -> set[str]:
     """Channels with every end inside segments: each instance has its own."""
-    outside = {
-        op.attrs["move"].channel for op in found.host.projection.moves
-    }
+    outside = {op.attrs["move"].channel for op in found.host.projection.moves}
     return set(found.program.channels) - outside
 
 
@@ -257,7 +255,9 @@ def _end(found: Parties, party: Party, move: Moved, indices: Index) -> End:
     if end.party is not party:
         raise _two_parties(end, party, move)
     if end.element != move.type.element:
-        raise DesignError(f"{move} moves {move.type.element}, but other transfers there ({end.where}) move {end.element}")
+        raise DesignError(
+            f"{move} moves {move.type.element}, but other transfers there ({end.where}) move {end.element}"
+        )
     end.locs[move.loc] = None
     return end
 
@@ -271,7 +271,8 @@ def _two_parties(end: End, other: Party, move: Moved) -> DesignError:
     )
     return DesignError(
         f"{end.name} {what} by {end.party.name} (at {end.where}) and by {other.name} (at {move.loc}); {why}. Give the channel "
-        "a size and each of them an index" + (" (or a broadcast_shape, for everybody to get the same)" if end.side == "get" else "")
+        "a size and each of them an index"
+        + (" (or a broadcast_shape, for everybody to get the same)" if end.side == "get" else "")
     )
 
 

@@ -27,7 +27,10 @@ def _check(parties: Parties, end: End, channel: DmaChannel, at: Walk) -> None:
     width, dims = numpy_dtype(end.element).itemsize, walk.merged(at.dims)
     limits = parties.device.limits(channel.tile.row)
     what = f"the {end.side} on {end.name} (at {end.where})"
-    where = [f"sizes {[n for n, _ in at.dims]}, strides {[s for _, s in at.dims]}", f"on {channel.direction} of {label(channel.tile)}"]
+    where = [
+        f"sizes {[n for n, _ in at.dims]}, strides {[s for _, s in at.dims]}",
+        f"on {channel.direction} of {label(channel.tile)}",
+    ]
     if dims and width < 4 and dims[-1][1] != 1:
         raise DesignError(
             explain(

@@ -242,7 +242,9 @@ class Projector:
     def _sizes(self, op: Op, sizes: Sequence[Value]) -> Index:
         numbers = [self.scalars.number(v) for v in sizes]
         if any(n is None for n in numbers):
-            raise UnsupportedError(f"the sizes of {op.name} at {op.loc} are known only at run time, which is not served")
+            raise UnsupportedError(
+                f"the sizes of {op.name} at {op.loc} are known only at run time, which is not served"
+            )
         return tuple(int(n) for n in numbers if n is not None)
 
     # -- memory
@@ -270,7 +272,9 @@ class Projector:
             ends = ends_of_dma(op)
             spaces = [end.pattern.type.space for end in ends]
             if spaces[0] == spaces[1]:
-                raise UnsupportedError(f"the dma_memcpy_nd at {op.loc} copies within one memory level, which is not served")
+                raise UnsupportedError(
+                    f"the dma_memcpy_nd at {op.loc} copies within one memory level, which is not served"
+                )
             for end in ends:
                 self._move(end, place)
         else:
@@ -433,5 +437,3 @@ def _without(ops: list[Op], used: set[Value]) -> list[Op]:
 
 def _empty(region: Region) -> bool:
     return all(op.name == "scf.yield" for block in region.blocks for op in block.ops)
-
-

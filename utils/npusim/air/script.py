@@ -83,7 +83,7 @@ class _Writer:
             self.names[value] = f"k{len(self.constants) - 1}"
             return self.names[value]
         raise UnsupportedError(
-            f"{op.attrs['move'] if 'move' in op.attrs else op.name} at {op.loc} depends on what memory holds, which is not "
+            f"{op.attrs.get('move', op.name)} at {op.loc} depends on what memory holds, which is not "
             "served: what moves must be known from loop counters and ids"
         )
 

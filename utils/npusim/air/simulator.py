@@ -12,7 +12,7 @@ from npusim.air.feeds import CoreFeed, MemFeed, known_end
 from npusim.air.hostplan import HostPlan
 from npusim.air.machine import AirCore, AirMachine
 from npusim.air.moves import Moved, Walk
-from npusim.air.parts import CoreParty, End, Parties, Party
+from npusim.air.parts import CoreParty, End, Party
 from npusim.air.spread import pieces
 from npusim.air.streams import AirStream
 from npusim.air.transfers import BufferState, FedEnd

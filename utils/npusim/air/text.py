@@ -17,9 +17,15 @@ from npusim.mlir.generic import Module, RawOp, ops_of, parse
 from npusim.mlir.printer import print_module
 from npusim.types import MemRefType
 
+KINDS = ("launch", "segment", "herd")
 OPS = frozenset(
     f"air.{name}"
-    for name in ["launch", "launch_terminator", "segment", "segment_terminator", "herd", "herd_terminator", "channel.put", "channel.get", "dma_memcpy_nd"]
+    for name in (
+        *(kind + end for kind in KINDS for end in ("", "_terminator")),
+        "channel.put",
+        "channel.get",
+        "dma_memcpy_nd",
+    )
 )
 MAPS = {"affine.apply": "map", "affine.if": "condition", "vector.transfer_read": "permutation_map"} | {
     "vector.transfer_write": "permutation_map"
@@ -112,10 +118,10 @@ def read_air(text: str, on: str = "npu2", file: str = "<mlir>") -> Design:
 
 def _read_channel(op: RawOp) -> Channel:
     plain = {key: getattr(value, "value", value) for key, value in op.attrs.items()}
-    broadcast = tuple(int(n.value) for n in op.attrs.get("broadcast_shape", ()))  # type: ignore[union-attr]
+    broadcast = tuple(int(n.value) for n in op.attrs.get("broadcast_shape", ()))
     depth = plain.get("buffer_resources")
     kind = str(plain.get("channel_type", op.prop("channel_type", "npu_dma_stream")))
-    return Channel(op.need("sym_name"), tuple(op.prop("size", ())), broadcast, kind, depth, op.loc)  # type: ignore[arg-type]
+    return Channel(op.need("sym_name"), tuple(op.prop("size", ())), broadcast, kind, depth, op.loc)
 
 
 def _read_kernel(op: RawOp) -> KernelDecl:

@@ -124,7 +124,9 @@ class GetTransfer(AirTransfer):
 
     __slots__ = ("state",)
 
-    def __init__(self, end: FedEnd, bd: BufferDescriptor, memory: Array | None, loc: Loc, what: str, state: BufferState) -> None:
+    def __init__(
+        self, end: FedEnd, bd: BufferDescriptor, memory: Array | None, loc: Loc, what: str, state: BufferState
+    ) -> None:
         super().__init__(end, bd, memory, loc, what)
         self.state = state
 
@@ -161,7 +163,8 @@ class AskedTransfer(GetTransfer):
 
     def take(self, now: int, common: int) -> int:
         asked, out = self.end.needs
-        return max(now, asked, self.state.sent.times[out - 1] if out else 0)
+        came: int = self.state.sent.times[out - 1] if out else 0
+        return max(now, int(asked), came)
 
 
 class PutTransfer(AirTransfer):
@@ -169,7 +172,9 @@ class PutTransfer(AirTransfer):
 
     __slots__ = ("state",)
 
-    def __init__(self, end: FedEnd, bd: BufferDescriptor, memory: Array | None, loc: Loc, what: str, state: BufferState) -> None:
+    def __init__(
+        self, end: FedEnd, bd: BufferDescriptor, memory: Array | None, loc: Loc, what: str, state: BufferState
+    ) -> None:
         super().__init__(end, bd, memory, loc, what)
         self.state = state
 

@@ -71,10 +71,10 @@ class XRTBackend(AirBackend):
     def __init__(
         self,
         verbose: bool = False,
-        target_device: str = None,  # type: ignore[assignment]
+        target_device: str = None,  # type: ignore[assignment]  # noqa: RUF013
         omit_while_true_loop: bool = False,
         omit_pingpong: str = "",
-        lower_linalg_to_func: str = None,  # type: ignore[assignment]
+        lower_linalg_to_func: str = None,  # type: ignore[assignment]  # noqa: RUF013
         derive_library_call: bool = False,
         air_loop_fusion: bool = False,
         runtime_loop_tiling_sizes: list[int] = [],  # noqa: B006 - as recorded
@@ -99,7 +99,9 @@ class XRTBackend(AirBackend):
         n_warmup_iters: int = 10,
     ) -> None:
         if use_lock_race_condition_fix and use_lock_race_condition_fix_v2:
-            raise AirBackendError("use_lock_race_condition_fix and use_lock_race_condition_fix_v2 are mutually exclusive")
+            raise AirBackendError(
+                "use_lock_race_condition_fix and use_lock_race_condition_fix_v2 are mutually exclusive"
+            )
         for name, n in (("n_perf_iters", n_perf_iters), ("n_warmup_iters", n_warmup_iters)):
             if not isinstance(n, int) or n < 0:
                 raise ValueError(f"`{name}` must be a non-negative integer")

@@ -47,7 +47,9 @@ def set_attribute(channel: ChannelDecl, name: str, value: Any) -> None:
     """Give a channel an attribute; UnsupportedError for one that is not served."""
     if name == "channel_type":
         if value not in KINDS:
-            raise UnsupportedError(f"channel {channel.name!r}: channel_type {value!r} is not served; known: {', '.join(KINDS)}")
+            raise UnsupportedError(
+                f"channel {channel.name!r}: channel_type {value!r} is not served; known: {', '.join(KINDS)}"
+            )
         channel.kind = value
     elif name == "broadcast_shape":
         channel.broadcast = tuple(int(n) for n in value)
@@ -76,7 +78,9 @@ class ChannelOp(OpView):
         refuse_placement(loc, ip)
         module, name = building("a channel"), str(plain(sym_name))
         if name in module.channels:
-            raise DesignError(f"channel {name!r} is declared twice: at {module.channels[name].loc} and {tracing.here()}")
+            raise DesignError(
+                f"channel {name!r} is declared twice: at {module.channels[name].loc} and {tracing.here()}"
+            )
         sizes = tuple(int(n) for n in plain(size) or ())
         if any(n < 1 for n in sizes):
             raise DesignError(f"channel {name!r} needs positive sizes, got {list(sizes)}")
@@ -110,9 +114,7 @@ class Channel(ChannelOp):
             self.attributes["buffer_resources"] = buffer_resources
 
 
-def channel(
-    sym_name: Any, *, size: Any = None, channel_type: Any = None, loc: Any = None, ip: Any = None
-) -> ChannelOp:
+def channel(sym_name: Any, *, size: Any = None, channel_type: Any = None, loc: Any = None, ip: Any = None) -> ChannelOp:
     """``air.channel`` with its kind: ``channel("c", size=[4, 3], channel_type="npu_cascade")``."""
     return ChannelOp(sym_name, size=size, channel_type=channel_type, loc=loc, ip=ip)
 
@@ -159,7 +161,9 @@ def _refuse_padding(pad_before: Any, pad_after: Any) -> None:
 class _ChannelAccess(OpView):
     """Common to puts and gets."""
 
-    def _write(self, side: str, chan_name: Any, memref: Any, walk: tuple[Any, Any, Any], indices: Any, more: int) -> None:
+    def _write(
+        self, side: str, chan_name: Any, memref: Any, walk: tuple[Any, Any, Any], indices: Any, more: int
+    ) -> None:
         end = "src" if side == "put" else "dst"
         name = str(plain(chan_name))
         index = [index_of(i, f"an index of channel {name!r}") for i in indices]
@@ -266,8 +270,11 @@ class call(CallOp):
 
     def __init__(self, calleeOrResults: Any, inputs: Any = [], input_types: Any = []) -> None:  # noqa: B006
         if not isinstance(calleeOrResults, FuncOp):
-            raise UnsupportedError("air's call(name, ...) is not served; use CallOp([], name, args), or give it the FuncOp")
+            raise UnsupportedError(
+                "air's call(name, ...) is not served; use CallOp([], name, args), or give it the FuncOp"
+            )
         given = [
-            ops.constant(x, str(plain_type(t, "call"))) if isinstance(x, int) else x for x, t in zip(inputs, input_types)
+            ops.constant(x, str(plain_type(t, "call"))) if isinstance(x, int) else x
+            for x, t in zip(inputs, input_types)
         ]
         super().__init__(calleeOrResults, given)

@@ -14,8 +14,10 @@ from npusim.frontends.control import refuse_placement
 from npusim.frontends.iron import dialects_arith as plain_arith
 from npusim.frontends.tracing import DesignTypeError
 
-CmpIPredicate = IntEnum("CmpIPredicate", list(plain_arith.CMPI.items()))
-CmpFPredicate = IntEnum("CmpFPredicate", [(n.upper() if n in ("true", "false") else n, i) for n, i in plain_arith.CMPF.items()])
+CmpIPredicate = IntEnum("CmpIPredicate", dict(plain_arith.CMPI))  # type: ignore[misc]
+CmpFPredicate = IntEnum(  # type: ignore[misc]
+    "CmpFPredicate", {(n.upper() if n in ("true", "false") else n): i for n, i in plain_arith.CMPF.items()}
+)
 
 
 class ConstantOp(ScalarOp):
@@ -46,7 +48,9 @@ def constant(result: Any, value: Any = None, *, loc: Any = None, ip: Any = None)
 def _scalar(x: Any, what: str) -> Any:
     """An operand as a traced scalar; a Python number is none, as in the bindings."""
     if isinstance(x, (int, float)):
-        raise DesignTypeError(f"{what} needs values, got the number {x!r}: make it one with arith.ConstantOp(type, {x!r})")
+        raise DesignTypeError(
+            f"{what} needs values, got the number {x!r}: make it one with arith.ConstantOp(type, {x!r})"
+        )
     return wrap(value_of(x, what))
 
 
@@ -169,8 +173,17 @@ def select(condition: Any, true_value: Any, false_value: Any, *, loc: Any = None
     return SelectOp(condition, true_value, false_value, loc=loc, ip=ip)
 
 
-_PAIRS = ["addi", "AddIOp", "subi", "SubIOp", "muli", "MulIOp", "divsi", "DivSIOp", "divui", "DivUIOp", "floordivsi", "FloorDivSIOp", "ceildivsi", "CeilDivSIOp", "remsi", "RemSIOp", "remui", "RemUIOp", "andi", "AndIOp", "ori", "OrIOp", "xori", "XOrIOp", "shli", "ShLIOp", "shrsi", "ShRSIOp", "shrui", "ShRUIOp", "maxsi", "MaxSIOp", "minsi", "MinSIOp", "maxui", "MaxUIOp", "minui", "MinUIOp", "addf", "AddFOp", "subf", "SubFOp", "mulf", "MulFOp", "divf", "DivFOp", "remf", "RemFOp", "maximumf", "MaximumFOp", "minimumf", "MinimumFOp", "maxnumf", "MaxNumFOp", "minnumf", "MinNumFOp"]
-_CONVERSIONS = ["index_cast", "IndexCastOp", "extsi", "ExtSIOp", "extui", "ExtUIOp", "trunci", "TruncIOp", "sitofp", "SIToFPOp", "uitofp", "UIToFPOp", "fptosi", "FPToSIOp", "fptoui", "FPToUIOp", "extf", "ExtFOp", "truncf", "TruncFOp"]
+_PAIRS = """
+    addi AddIOp subi SubIOp muli MulIOp divsi DivSIOp divui DivUIOp floordivsi FloorDivSIOp
+    ceildivsi CeilDivSIOp remsi RemSIOp remui RemUIOp andi AndIOp ori OrIOp xori XOrIOp shli ShLIOp
+    shrsi ShRSIOp shrui ShRUIOp maxsi MaxSIOp minsi MinSIOp maxui MaxUIOp minui MinUIOp addf AddFOp
+    subf SubFOp mulf MulFOp divf DivFOp remf RemFOp maximumf MaximumFOp minimumf MinimumFOp
+    maxnumf MaxNumFOp minnumf MinNumFOp
+"""
+_CONVERSIONS = """
+    index_cast IndexCastOp extsi ExtSIOp extui ExtUIOp trunci TruncIOp sitofp SIToFPOp uitofp UIToFPOp
+    fptosi FPToSIOp fptoui FPToUIOp extf ExtFOp truncf TruncFOp
+"""
 
 NAMES: dict[str, Any] = {
     "ConstantOp": ConstantOp,
@@ -185,6 +198,6 @@ NAMES: dict[str, Any] = {
     "CmpIPredicate": CmpIPredicate,
     "CmpFPredicate": CmpFPredicate,
 }
-for _table, _make in ((_PAIRS, _binary), (_CONVERSIONS, _conversion)):
+for _table, _make in ((_PAIRS.split(), _binary), (_CONVERSIONS.split(), _conversion)):
     for _name, _title in zip(_table[::2], _table[1::2]):
         NAMES[_title], NAMES[_name] = _make(_name, _title)

@@ -120,7 +120,9 @@ def _check(callee: str, operands: Sequence[ir.Value]) -> None:
     """The kernel must be declared, with these argument types."""
     decl = building(f"a call of {callee!r}").kernels.get(callee)
     if decl is None:
-        raise DesignError(f"kernel {callee!r} is called at {tracing.here()} but not declared: FuncOp(name={callee!r}, ...)")
+        raise DesignError(
+            f"kernel {callee!r} is called at {tracing.here()} but not declared: FuncOp(name={callee!r}, ...)"
+        )
     got, want = [str(v.type) for v in operands], [str(t) for t in decl.arg_types]
     if got != want:
         raise DesignError(

@@ -46,9 +46,13 @@ def _check_space(of: MemRefType) -> None:
     scope = tracing.current()
     if scope is None:
         return
-    innermost, space = _SPACE[scope.kind], of.memory_space or 0  # type: ignore[index]
+    innermost, space = _SPACE[scope.kind], of.memory_space or 0
     if space < innermost:
-        where = "a herd can only allocate L1 (memory space 2)" if innermost == 2 else "a segment allocates L2 or L1 (1 or 2)"
+        where = (
+            "a herd can only allocate L1 (memory space 2)"
+            if innermost == 2
+            else "a segment allocates L2 or L1 (1 or 2)"
+        )
         raise DesignError(f"{of} is allocated in the {scope.what} at {tracing.here()}: {where}")
     if scope.kind in ("sequence", "launch"):
         raise UnsupportedError(f"memory allocated outside of a segment ({of} at {tracing.here()}) is not served")

@@ -119,7 +119,9 @@ class IfOp(OpView):
             raise UnsupportedError("scf.IfOp with results is not served; write through a buffer, or use arith.SelectOp")
         condition = value_of(cond, "scf.IfOp")
         if condition.type != "i1":
-            raise DesignTypeError(f"scf.IfOp needs a condition (i1), got a {condition.type}: compare it with arith.CmpIOp")
+            raise DesignTypeError(
+                f"scf.IfOp needs a condition (i1), got a {condition.type}: compare it with arith.CmpIOp"
+            )
         regions = [Region.single(), Region.single() if has_else else Region()]
         self.op = emit("scf.if", (condition,), regions=regions)
 
@@ -149,12 +151,15 @@ class ForallOp(OpView):
         refuse_placement(loc, ip)
         if shared_outs or mapping is not None:
             raise UnsupportedError("shared_outs= and mapping= of scf.ForallOp are not served")
-        bounds = [tuple(plain(n) if not isinstance(n, int) else n for n in part) for part in (lower_bounds, upper_bounds, steps)]
+        bounds = [
+            tuple(plain(n) if not isinstance(n, int) else n for n in part)
+            for part in (lower_bounds, upper_bounds, steps)
+        ]
         if not all(isinstance(n, int) for part in bounds for n in part) or len({len(part) for part in bounds}) != 1:
             raise UnsupportedError("scf.ForallOp needs as many lower bounds, upper bounds and steps, all of them ints")
         region = Region.single(*["index"] * len(bounds[0]))
-        names = ("staticLowerBound", "staticUpperBound", "staticStep")
-        self.op = emit("scf.forall", regions=[region], **dict(zip(names, bounds)))
+        low, high, step = bounds
+        self.op = emit("scf.forall", regions=[region], staticLowerBound=low, staticUpperBound=high, staticStep=step)
         self.body = region.entry
         self.induction_variables = [wrap(v) for v in self.body.args]
 
@@ -195,7 +200,9 @@ class AffineIfOp(OpView):
             raise DesignTypeError(f"AffineIfOp needs an IntegerSet, got {cond!r}")
         operands = [index_of(x, "cond_operands of AffineIfOp") for x in cond_operands or ()]
         if len(operands) != condition.n_dims + condition.n_symbols:
-            raise DesignError(f"{condition} needs {condition.n_dims + condition.n_symbols} operands, got {len(operands)}")
+            raise DesignError(
+                f"{condition} needs {condition.n_dims + condition.n_symbols} operands, got {len(operands)}"
+            )
         regions = [Region.single(), Region.single() if has_else else Region()]
         self.op = emit("affine.if", operands, regions=regions, condition=condition)
 

@@ -50,11 +50,11 @@ class XRTRunner:
         num_device_cols: int = 0,
         debug_ir: bool = False,
         bf16_emulation: bool = False,
-        target_device: str = None,  # type: ignore[assignment]
+        target_device: str = None,  # type: ignore[assignment]  # noqa: RUF013
         stack_size: int = 1024,
         n_perf_iters: int = 0,
         n_warmup_iters: int = 10,
-        perf_flops: float = None,  # type: ignore[assignment]
+        perf_flops: float = None,  # type: ignore[assignment]  # noqa: RUF013
         report_precision: bool = False,
     ) -> None:
         given = dict(locals())
@@ -73,8 +73,8 @@ class XRTRunner:
         rtol: float = 1e-3,
         atol: float = 1e-8,
         max_mismatch_percentage: float = 0,
-        min_correlation: float = None,  # type: ignore[assignment]
-        trace_file: str = None,  # type: ignore[assignment]
+        min_correlation: float = None,  # type: ignore[assignment]  # noqa: RUF013
+        trace_file: str = None,  # type: ignore[assignment]  # noqa: RUF013
     ) -> int:
         """Run the module over the inputs and zeroed outputs; 0 if the outputs are as expected, else -1.
 
@@ -82,7 +82,9 @@ class XRTRunner:
         the expected one by ``min_correlation`` if that is given.
         """
         shapes = [(o.shape, o.dtype) for o in expected_outputs]
-        shapes += [(o["shape"], np.asarray(o["values"]).dtype) for o in stochastic_expected_outputs if not expected_outputs]
+        shapes += [
+            (o["shape"], np.asarray(o["values"]).dtype) for o in stochastic_expected_outputs if not expected_outputs
+        ]
         if not shapes:
             raise AssertionError("expect one of 'expected_outputs' and 'stochastic_expected_outputs' not to be empty")
         backend = XRTBackend(**self._options)
@@ -93,9 +95,14 @@ class XRTRunner:
         backend.unload()
         limits = (rtol, atol, max_mismatch_percentage)
         if expected_outputs:
-            good = all(self._agrees(i, a, e, limits, min_correlation) for i, (a, e) in enumerate(zip(outputs, expected_outputs)))
+            good = all(
+                self._agrees(i, a, e, limits, min_correlation)
+                for i, (a, e) in enumerate(zip(outputs, expected_outputs))
+            )
         else:
-            good = all(self._sampled(i, a, e, limits) for i, (a, e) in enumerate(zip(outputs, stochastic_expected_outputs)))
+            good = all(
+                self._sampled(i, a, e, limits) for i, (a, e) in enumerate(zip(outputs, stochastic_expected_outputs))
+            )
         print("PASS!" if good else "failed.")
         return 0 if good else -1
 
@@ -128,7 +135,7 @@ class XRTRunner:
 
 
 def _is_float(dtype: Any) -> bool:
-    return dtype == bfloat16 or np.dtype(dtype).kind == "f"
+    return bool(dtype == bfloat16 or np.dtype(dtype).kind == "f")
 
 
 def _precision(i: int, a: Any, e: Any, rtol: float, atol: float) -> None:

@@ -15,7 +15,10 @@ Source = tuple[str, str]
 _IR: tuple[Source, ...] = (
     (".types", "BF16Type F16Type F32Type F64Type FloatType FunctionType IndexType IntegerType MemRefType ShapedType"),
     (".types", "StridedLayoutAttr Type VectorType"),
-    (".attributes", "ArrayAttr Attribute BoolAttr DenseI32ArrayAttr DenseI64ArrayAttr DictAttr FlatSymbolRefAttr FloatAttr"),
+    (
+        ".attributes",
+        "ArrayAttr Attribute BoolAttr DenseI32ArrayAttr DenseI64ArrayAttr DictAttr FlatSymbolRefAttr FloatAttr",
+    ),
     (".attributes", "AffineMapAttr IntegerAttr IntegerSetAttr StringAttr TypeAttr UnitAttr"),
     (".affine", "AffineConstantExpr AffineDimExpr AffineExpr AffineMap AffineSymbolExpr IntegerSet"),
     (".context", "Context InsertionPoint Location Module"),
@@ -43,7 +46,10 @@ TABLE: dict[str, tuple[Source, ...]] = {
     "air.dialects.arith": ((".dialect_arith", "*"),),
     "air.dialects.func": ((".dialect_func", "CallOp FuncOp call"),),
     "air.dialects.memref": (
-        (".dialect_memref", "AllocOp CollapseShapeOp DeallocOp ExpandShapeOp StoreOp collapse_shape expand_shape load store"),
+        (
+            ".dialect_memref",
+            "AllocOp CollapseShapeOp DeallocOp ExpandShapeOp StoreOp collapse_shape expand_shape load store",
+        ),
         (".dialect_memref", "subview"),
     ),
     "air.dialects.scf": ((".dialect_scf", "ForOp ForallOp IfOp InParallelOp YieldOp for_ yield_"),),
@@ -61,7 +67,9 @@ def names(module: str) -> Mapping[str, Any] | None:
         return None
     found: dict[str, Any] = {}
     for source, wanted in TABLE[module]:
-        implementing = importlib.import_module("npusim.air.affine" if source == ".affine" else "npusim.frontends.air" + source)
+        implementing = importlib.import_module(
+            "npusim.air.affine" if source == ".affine" else "npusim.frontends.air" + source
+        )
         if wanted.startswith("*"):
             found |= getattr(implementing, wanted[1:] or "NAMES")
             continue

@@ -59,7 +59,9 @@ class IntegerType(Type):
 
     @staticmethod
     def get_signed(width: int, context: Any = None) -> IntegerType:
-        raise UnsupportedError(f"the type si{width} is not served; signless integers (i{width}) are signed where it matters")
+        raise UnsupportedError(
+            f"the type si{width} is not served; signless integers (i{width}) are signed where it matters"
+        )
 
     @property
     def width(self) -> int:
@@ -220,7 +222,7 @@ def shown(plain: types.Type) -> Type:
     """The type object of a type of npusim's IR."""
     if isinstance(plain, types.MemRefType):
         return MemRefType(plain)
-    return VectorType(plain) if str(plain).startswith("vector") else scalar_type(str(plain))
+    return VectorType(str(plain)) if str(plain).startswith("vector") else scalar_type(str(plain))
 
 
 def _maker(name: str) -> Callable[..., Type]:
@@ -256,6 +258,9 @@ TYPE_FUNCTIONS: dict[str, Any] = {
     "bool": _Types.bool,
     "memref": _Types.memref,
     "vector": _Types.vector,
-    **{name: _maker(name) for name in ["index", "i8", "i16", "i32", "i64", "ui8", "ui16", "ui32", "ui64", "bf16", "f16", "f32", "f64"]},
+    **{
+        name: _maker(name)
+        for name in ("index", *_FLOATS, *(f"{sign}i{n}" for sign in ("", "u") for n in (8, 16, 32, 64)))
+    },
 }
 T = type("T", (), {name: staticmethod(f) for name, f in TYPE_FUNCTIONS.items()})
