@@ -244,6 +244,30 @@ def explicit(maker: Maker, tile: LogicalTile, direction: Any, index: int, **opti
     maker.result.tile_dmas.append(TileDma(tile, [ChannelProgram(direction, index, chain)]))
 
 
+@pytest.mark.parametrize(
+    ("device", "kind", "direction", "value", "words"),
+    [
+        ("npu2", "mem", "MM2S", 7, None),
+        ("npu1", "mem", "MM2S", 0, None),
+        ("npu1", "mem", "MM2S", 7, "padded with 7, but npu1 pads with zeros only"),
+        ("npu2", "mem", "S2MM", 0, r"padded by S2MM 0 of MemTile \(0,1\), but only what a MemTile sends"),
+        ("npu2", "core", "MM2S", 0, "Padding is only supported by memtile dma bds"),
+    ],
+)
+def test_padding_in_the_explicit_layer(device: str, kind: Any, direction: Any, value: int, words: str | None) -> None:
+    maker, _, _ = one_core(device, tile=core(1, 2))
+    tile, far = LogicalTile(kind, 0, 1 if kind == "mem" else 3), core(0, 2)
+    padded = {"pad": ((2, 2),), "pad_value": value, "dims": ((12, 1),)}
+    explicit(maker, tile, direction, 0, **padded)
+    explicit(maker, far, "S2MM" if direction == "MM2S" else "MM2S", 0)
+    maker.result.flows.append(Flow(tile, far) if direction == "MM2S" else Flow(far, tile))
+    if words is None:
+        place(maker.design())
+    else:
+        with pytest.raises(DesignError, match=words):
+            place(maker.design())
+
+
 def test_the_explicit_layer_comes_before_fifos() -> None:
     """A fifo takes the channel and descriptors that the design's own program leaves."""
     tile = core(0, 2)

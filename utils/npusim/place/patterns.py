@@ -34,7 +34,7 @@ class _Check:
     """The checks of one descriptor."""
 
     def __init__(self, draft: Draft, channel: DmaChannel, descriptor: BufferDescriptor) -> None:
-        self.channel, self.descriptor = channel, descriptor
+        self.device, self.channel, self.descriptor = draft.design.device, channel, descriptor
         self.limits: TileLimits = draft.limits(channel.tile)
         self.width = descriptor.buffer.type.dtype.itemsize
         self.where = f"{channel.direction} {channel.index} of {label(channel.tile)}"
@@ -173,6 +173,7 @@ class _Check:
 
     def padding(self) -> None:
         pad, dims = self.descriptor.pad, self.descriptor.dims
+        self.padding_exists()
         if len(pad) != len(dims):
             self.refuse(
                 f"{self.what} pads {len(pad)} dimensions of {len(dims)}.",
@@ -191,6 +192,21 @@ class _Check:
                 f"the inner padding of {self.what} is {pad[-1]} elements of {self.width} bytes, no multiple of 4 bytes.",
                 phrase="Inner-most padding-before count must result in padding in 32-bit words.",
                 hint="pad the inner dimension by multiples of 4 bytes.",
+            )
+
+
+    def padding_exists(self) -> None:
+        if self.channel.tile.row != 1 or self.channel.direction != "MM2S":
+            self.refuse(
+                f"{self.what} is padded by {self.where}, but only what a MemTile sends (MM2S) can be padded.",
+                phrase="Padding is only supported by memtile dma bds.",
+                hint="send the data through a MemTile, and pad it there.",
+            )
+        if self.descriptor.pad_value and self.device.family == "npu1":
+            self.refuse(
+                f"{self.what} is padded with {self.descriptor.pad_value}, but {self.device.name} pads with zeros only.",
+                phrase="pad_value requires the CONSTANT_PAD_VALUE register, unavailable on this target",
+                hint="leave pad_value out, or choose an npu2 device.",
             )
 
 
