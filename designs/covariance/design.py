@@ -55,8 +55,9 @@ def band_kernels(rows, arch):
     ]
 
 
-def core_body(x_in, c_out, band, take_rows, zero, multiply, mine, share, rounds, windows, keep):
-    """What a compute tile does: band after band of C, each from a whole window. It is number ``mine`` of ``share``."""
+def core_body(x_in, c_out, band, take_rows, zero, multiply, mine, *counts):
+    """Band after band of C, each from a whole window, by tile ``mine`` of ``share``."""
+    share, rounds, windows, keep = counts
     for again in range_(rounds):
         for _ in range_(windows):
             for kept in range_(keep):
@@ -71,12 +72,16 @@ def core_body(x_in, c_out, band, take_rows, zero, multiply, mine, share, rounds,
 
 
 def stage_in(name, column, keep, samples=SAMPLES):
-    """Windows, row by row, into a MemTile; out of it in panels, block by block, each window ``keep`` times."""
+    """Windows into a MemTile; out of it block by block, each window ``keep`` times."""
     host = ObjectFifo(matrix(FEATURES, samples), name=f"{name}_in")
     panels = [(samples // PANEL, PANEL), (FEATURES, samples), (PANEL, 1)]
     again = {"repeat_count": keep} if keep > 1 else {}
     blocks = host.cons().forward(
-        obj_type=matrix(FEATURES, BLOCK), name=name, tile=Tile(column, 1), dims_to_stream=panels, **again
+        obj_type=matrix(FEATURES, BLOCK),
+        name=name,
+        tile=Tile(column, 1),
+        dims_to_stream=panels,
+        **again,
     )
     return host, blocks
 
@@ -120,6 +125,11 @@ def walks(streams, windows, rounds):
     )
 
 
+def host_types(windows):
+    """The types of x and c in DDR, flat."""
+    return [np.ndarray[(windows * FEATURES * n,), np.dtype[bfloat16]] for n in (SAMPLES, FEATURES)]
+
+
 def check_dials(windows, rows, share, keep, columns):
     """(streams, rounds), or a ValueError that says what does not fit."""
     if share not in (1, 2, 4):
@@ -161,7 +171,6 @@ def covariance(
             arguments = [blocks.cons(), end.prod(), band, *kernels, mine, share, rounds, windows // streams, keep]
             workers.append(Worker(core_body, arguments, tile=Tile(column, 2 + place * share + mine)))
 
-    x_type, c_type = (np.ndarray[(windows * FEATURES * n,), np.dtype[bfloat16]] for n in (SAMPLES, FEATURES))
     patterns = walks(streams, windows // streams, rounds)
-    runtime = Runtime(sequence, [x_type, c_type, x_prods, c_cons, *patterns])
+    runtime = Runtime(sequence, [*host_types(windows), x_prods, c_cons, *patterns])
     return Program(iron.get_current_device(), runtime, workers=workers).resolve_program()

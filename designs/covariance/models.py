@@ -6,17 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from designs.covariance.reference import FEATURES
+from designs.covariance.reference import FEATURES, SAMPLES
 from designs.kernels import cycles as cost
 from designs.kernels.arithmetic import Arithmetic
 from designs.kernels.layout import panels
 from designs.kernels.models import KERNELS as SHARED
 from designs.kernels.spec import Dims, Kernel, prototype
+from npusim.costs import Costs
 from npusim.devices import Device
 from npusim.devices import device as device_named
 
 Array = np.ndarray[Any, np.dtype[Any]]
-BLOCK = 32  # samples of a block
+BLOCK, BLOCKS = 32, SAMPLES // 32  # samples of a block, blocks of a window
 
 
 def take_rows(a: Arithmetic, x: Array, band: Array, number: Any) -> None:
@@ -38,17 +39,19 @@ def ceilings(on: Device | str, rows: int = 64) -> dict[str, float]:
 
     * ``matrix peak``: a block product in every cycle (XDNA 2: of BFP16 operands, as the kernel has them);
     * ``instruction count``: what the matrix kernel's busiest unit allows; on XDNA 2 it must also convert operands;
-    * ``compiled kernel``: what the design's kernels take, as calibrated, for bands of ``rows`` rows;
+    * ``compiled kernel``: what a tile takes for a block and bands of ``rows`` rows: kernels as calibrated, calls, locks;
     * ``vector code``: one multiply-accumulate of all float lanes in every cycle, without the matrix unit.
     """
     of = device_named(on) if isinstance(on, str) else on
     dims = {"BQ": rows, "BK": FEATURES, "DK": BLOCK}
     flops = 2 * rows * FEATURES * BLOCK
-    multiply, take = SHARED["matmul_qk"].cost(dims, of), KERNELS[0].cost(dims, of)
+    multiply, zero, take = (k.cost(dims, of) for k in (SHARED["matmul_qk"], SHARED["zero_scores"], KERNELS[0]))
+    fixed = Costs()
+    around = 2 * fixed.kernel_call.value + fixed.lock_acquire.value + fixed.lock_release.value
     lanes = cost.LANES // (2 if of.arch == "AIE2" else 1)
     return {
         "matrix peak": 2.0 * of.macs.value["bf16" if of.arch == "AIE2" else "bfp16"],
         "instruction count": flops / multiply.bound,
-        "compiled kernel": flops / (multiply.calibrated + take.calibrated),
+        "compiled kernel": flops / (multiply.calibrated + take.calibrated + zero.calibrated / BLOCKS + around),
         "vector code": 2.0 * lanes,
     }

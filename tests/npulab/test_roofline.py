@@ -122,6 +122,8 @@ def test_by_level_each_level_is_counted_as_it_is_wired() -> None:
     assert roof.ridge("l1") == rl.roofline("npu1", convention="each way").ridge("l1")
     p = rl.predict(1, {"ddr": (10, 30), "l1": (10, 30)}, roof)
     assert (p.bytes["ddr"], p.bytes["l1"]) == (40, 30)
+    assert p.bounds["ddr"] == max(40 / roof.bandwidth["ddr"].total, 30 / roof.bandwidth["ddr"].written)
+    assert rl.predict(1, {"ddr": (0, 40)}, roof).cycles == pytest.approx(40 / 28.1), "one direction alone has half of DDR"
     assert "both ways at DDR, each way on the chip" in str(roof) and "both ways at DDR" in str(p)
 
 

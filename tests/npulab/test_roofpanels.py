@@ -62,3 +62,11 @@ def test_unit_of_seconds() -> None:
 def test_without_a_roofline_nothing_can_be_drawn() -> None:
     with pytest.raises(ValueError, match="no roofline"):
         levels(points()[1])
+
+
+def test_the_roof_is_that_of_the_direction_that_limits() -> None:
+    """Two channels bring data to the tile and one takes it away; what mostly leaves has the smaller roof."""
+    roof = rl.used_by(machines.saxpy_report(), flops_per_cycle_and_tile=32, convention="by level")
+    comes, leaves = (rl.predict(1000, {"l1": moved}, roof, name="p") for moved in ((100, 2000), (2000, 100)))
+    assert "compute-tile DMA, 8 B/cycle" in levels(comes).alt
+    assert "compute-tile DMA, 4 B/cycle" in levels(leaves).alt

@@ -5,7 +5,7 @@ ways of counting are in use, and a ridge point means nothing without saying whic
 
 * ``both ways``: reads and writes together, against the bandwidth of both directions together;
 * ``each way``: the busier direction alone, against the bandwidth of one direction;
-* ``by level``: as the machine is wired, each way on the chip and both ways at DDR.
+* ``by level``: as the machine is wired, each way on the chip; at DDR both ways, and neither beyond its own cap.
 
 Bandwidths on the chip are channels x stream width, so work in FLOP/cycle and B/cycle: the clock cancels. DDR's measured
 caps are absolute (B/s), and only there does the clock matter.
@@ -250,19 +250,19 @@ class Prediction:
         return f'<table class="dataframe npulab-run">{caption}<tbody>{cells}</tbody></table>'
 
 
-def _time(
-    moved: Bytes, width: Bandwidth, convention: Literal["both ways", "each way"], level: Level
-) -> tuple[int, float]:
+def _time(moved: Bytes, width: Bandwidth, convention: Convention, level: Level) -> tuple[int, float]:
     """(bytes under the convention, cycles)."""
-    if isinstance(moved, int) and convention == "each way":
+    counted = way(convention, level)
+    if isinstance(moved, int) and counted == "each way":
         raise ValueError(f"counting each way needs (read, written) bytes for {level}, got one number")
     if isinstance(moved, int):
         return moved, moved / width.total if moved else 0.0
     read, written = (moved.read, moved.written) if isinstance(moved, Traffic) else moved
-    if convention == "both ways":
-        return read + written, (read + written) / width.total if read + written else 0.0
-    cycles = max(n / w if n else 0.0 for n, w in ((read, width.read), (written, width.written)))
-    return max(read, written), cycles
+    together = (read + written) / width.total if read + written else 0.0
+    apart = max(n / w if n else 0.0 for n, w in ((read, width.read), (written, width.written)))
+    if counted == "each way":
+        return max(read, written), apart
+    return read + written, max(together, apart) if convention == "by level" else together
 
 
 def predict(
@@ -290,7 +290,7 @@ def predict(
     moved: dict[Level, int] = {}
     bounds: dict[Limit, float] = {"compute": flops / roof.ceiling}
     for level, n in bytes_by_level.items():
-        moved[level], bounds[level] = _time(n, roof.bandwidth[level], way(roof.convention, level), level)
+        moved[level], bounds[level] = _time(n, roof.bandwidth[level], roof.convention, level)
     return Prediction(name, roof, flops, moved, bounds)
 
 

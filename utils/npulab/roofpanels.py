@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import matplotlib
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from npulab.draw.svg import Picture, text_width, wrap
 from npulab.draw.theme import HUES
@@ -42,9 +42,20 @@ def levels(
     if roof is None:
         raise ValueError("no roofline to plot: pass roof=roofline(...) or a Prediction")
     drawing = _Panels(roof, [point(p, roof) for p in points], dict(ceilings or {}), unit)
+    drawing.widths.update(_busier(roof, [p for p in points if isinstance(p, Prediction)]))
     name = title or f"{roof.device.name}, {roof.scope}: each level's roof"
     body = f'<text class="head" x="8" y="18">{escape(name)}</text>' + adopt(drawing.svg())
     return wrap(body, WIDTH, HEIGHT, name, drawing.alt(), figure=drawing.figure)
+
+
+def _busier(roof: Roofline, predictions: list[Prediction]) -> dict[Level, float]:
+    """B/cycle of the direction that limits the predictions, at levels that are counted each way."""
+    found: dict[Level, float] = {}
+    for level in LEVELS:
+        moving = [p for p in predictions if p.bytes.get(level)]
+        if way(roof.convention, level) == "each way" and moving:
+            found[level] = min(p.bytes[level] / p.bounds[level] for p in moving)
+    return found
 
 
 class _Panels:
@@ -54,18 +65,23 @@ class _Panels:
         self.roof, self.points, self.ceilings = roof, points, ceilings
         self.scale = 1.0 if unit == "cycle" else roof.device.clock_hz / 1e9
         self.unit = "FLOP/cycle" if unit == "cycle" else "GFLOP/s"
+        self.widths: dict[Level, float] = {level: roof.width(level) for level in LEVELS}
         self.figure = Figure(figsize=(WIDTH / 72, HEIGHT / 72), dpi=72)
         self.axes = dict(zip(LEVELS, self.figure.subplots(1, 3, sharey=True)))
+
+    def ridge(self, level: Level) -> float:
+        """The ridge point in FLOP/B."""
+        return self.roof.ceiling / self.widths[level]
 
     def panel(self, level: Level) -> None:
         """A level's roof, its ridge point, and the points on it."""
         axes, roof, colour = self.axes[level], self.roof, HUES[LEVEL_HUES[level]][0]
-        ridge, top = roof.ridge(level), roof.ceiling * self.scale
+        ridge, top = self.ridge(level), roof.ceiling * self.scale
         xs = [ridge, *(p.intensity[level] for p in self.points if level in p.intensity)]
-        left, right = min(xs) / 3, max([*xs, *(c / roof.width(level) for c in self.ceilings.values())]) * 2.5
+        left, right = min(xs) / 3, max([*xs, *(c / self.widths[level] for c in self.ceilings.values())]) * 2.5
         highest = max([roof.ceiling, *self.ceilings.values()]) * self.scale
-        slope_end = highest / (roof.width(level) * self.scale)
-        axes.plot([left, ridge, right], [left * roof.width(level) * self.scale, top, top], color=colour, lw=2.4)
+        slope_end = highest / (self.widths[level] * self.scale)
+        axes.plot([left, ridge, right], [left * self.widths[level] * self.scale, top, top], color=colour, lw=2.4)
         axes.plot([ridge, slope_end], [top, highest], color=colour, lw=1.2, ls=(0, (2, 2)))
         axes.plot([ridge], [top], marker="v", ms=6, color=colour)
         axes.annotate(
@@ -78,11 +94,11 @@ class _Panels:
             fontsize=9,
         )
         for value in self.ceilings.values():
-            axes.plot([value / roof.width(level), right], [value * self.scale] * 2, color=INK, lw=1.2, ls=(0, (5, 2)))
+            axes.plot([value / self.widths[level], right], [value * self.scale] * 2, color=INK, lw=1.2, ls=(0, (5, 2)))
         self._marks(axes, level, colour)
         axes.set(xscale="log", yscale="log", xlim=(left, right))
         axes.set_title(
-            f"{LEVEL_NAMES[level]}\n{roof.width(level):.4g} B/cycle {way(roof.convention, level)}",
+            f"{LEVEL_NAMES[level]}\n{self.widths[level]:.4g} B/cycle {way(roof.convention, level)}",
             color=INK,
             fontsize=10,
         )
@@ -107,7 +123,7 @@ class _Panels:
         return not any(q.name == p.name and q.kind != "predicted" for q in self.points)
 
     def _names(self, axes: Any, level: Level) -> None:
-        """A name beside each point, on the first side of it where no other name or mark is."""
+        """A name beside each point, on the first side of it where no other name or mark is and the panel does not end."""
         place = axes.transData.transform
         shown = [p for p in self.points if level in p.intensity]
         taken = [tuple(place((p.intensity[level], p.flops_per_cycle * self.scale))) for p in shown]
@@ -116,7 +132,8 @@ class _Panels:
             wide = text_width(p.name, 10)
             for dx, dy in ((8, -11), (8, 4), (-8 - wide, -11), (-8 - wide, 4), (8, -22), (8, 15)):
                 middle = (x + dx + wide / 2, y + dy + 4)
-                if all(abs(middle[0] - a) > 6 + wide / 2 or abs(middle[1] - b) > 9 for a, b in taken):
+                free = all(abs(middle[0] - a) > 6 + wide / 2 or abs(middle[1] - b) > 9 for a, b in taken)
+                if free and axes.bbox.x0 < x + dx and x + dx + wide < axes.bbox.x1:
                     break
             taken.append(middle)
             axes.annotate(
@@ -133,6 +150,8 @@ class _Panels:
             axes.tick_params(which="both", colors=INK)
             for spine in axes.spines.values():
                 spine.set(color=INK, alpha=0.5)
+            axes.xaxis.set_major_locator(LogLocator(subs=(1, 3)))
+            axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
             for axis in (axes.xaxis, axes.yaxis):
                 axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
                 axis.set_minor_formatter(NullFormatter())
@@ -186,7 +205,7 @@ class _Panels:
                 if level in p.intensity
             ]
             words.append(
-                f"{LEVEL_NAMES[level]}, {roof.width(level):.4g} B/cycle counted {way(roof.convention, level)}, ridge point "
-                f"{roof.ridge(level):.3g} FLOP/B: {'; '.join(at) or 'no points'}."
+                f"{LEVEL_NAMES[level]}, {self.widths[level]:.4g} B/cycle counted {way(roof.convention, level)}, ridge point "
+                f"{self.ridge(level):.3g} FLOP/B: {'; '.join(at) or 'no points'}."
             )
         return " ".join(words)
