@@ -17,7 +17,7 @@ import numpy as np
 from npusim.air.machine import host_buffer
 from npusim.air.moves import Moved, Walk
 from npusim.air.order import overlap
-from npusim.air.parts import End
+from npusim.air.parts import End, check_reach
 from npusim.air.transfers import DIMENSIONS
 from npusim.engine.channel import Task
 from npusim.engine.plan import Action, Await, Start
@@ -53,9 +53,9 @@ class HostPlan:
             raise DesignError(f"the function takes {len(entry.args)} arguments, {len(args)} were given")
         self._arrays = {value: _array(i, value, given) for i, (value, given) in enumerate(zip(entry.args, args))}
         self._hosts: dict[Value, HostBuffer] = {}
-        self._transfers: dict[Any, Transfer] = {}
-        self._open: list[tuple[int, _Task]] = []  # started and not known to be done: (action, task)
-        self._queues: dict[Any, deque[int]] = defaultdict(deque)
+        moves: list[Moved] = [op.attrs["move"] for op in self._parties.host.projection.moves]
+        self._written = {move.memref for move in moves if move.side == "get"}
+        self._open: dict[Value, list[tuple[int, _Task]]] = defaultdict(list)  # started, not known to be done: (action, task)
         self.actions: list[Action] = []
         self.boundaries: list[int] = []  # the place in ``actions`` where each launch begins
 
@@ -83,6 +83,7 @@ class HostPlan:
             op = projection.moves[event[0]]
             move: Moved = op.attrs["move"]
             indices, at = move.filled(event[1:])
+            check_reach(self._parties, self._parties.host, move, at)
             for end, memref, walk in self._sim.resolve(self._parties.host, move, indices, at):
                 task = latest.get(end)
                 if task is None or task.op is not op:
@@ -93,7 +94,7 @@ class HostPlan:
 
     def _start(self, task: _Task) -> int:
         """Push a task, after what must be done before."""
-        for at, other in list(self._open):
+        for at, other in list(self._open[task.memref]):
             if self._conflict(task, other):
                 self._await(at, other)
         channel = self._sim.air.channel_of[task.end]
@@ -103,21 +104,21 @@ class HostPlan:
         made = Task(channel, chain, 1, True, task.end.name, task.op)
         moved = tuple((t.nbytes, t.burst) for t in chain)
         self.actions.append(Start(task.op, made, (task.end.name, moved, 1, True)))
-        self._open.append((len(self.actions) - 1, task))
+        if task.memref in self._written:
+            self._open[task.memref].append((len(self.actions) - 1, task))
         return len(self.actions) - 1
 
     def _conflict(self, task: _Task, other: _Task) -> bool:
         """Whether two tasks touch the same elements and one writes them."""
-        if task.memref is not other.memref or "get" not in (task.end.side, other.end.side):
-            return False
-        if task.end is other.end:
+        if task.end is other.end or "get" not in (task.end.side, other.end.side):
             return False
         return any(overlap(a, b) for a in task.walks for b in other.walks)
 
     def _await(self, at: int, task: _Task) -> None:
-        if (at, task) not in self._open:
+        still = self._open[task.memref]
+        if (at, task) not in still:
             return
-        self._open.remove((at, task))
+        still.remove((at, task))
         started = self.actions[at]
         assert isinstance(started, Start)
         self.actions.append(Await(started.op, started.task, at))
@@ -128,7 +129,10 @@ class HostPlan:
         if memref not in self._hosts:
             self._hosts[memref] = host_buffer(self._parties.host, memref)
         bd = BufferDescriptor(self._hosts[memref], at.offset, at.length, at.dims)
-        return Transfer(bd, self._arrays[memref] if self._sim.data else None, {}, DIMENSIONS)
+        array = self._arrays[memref] if self._sim.data else None
+        if array is not None and at.last >= array.size:
+            array = np.append(array.reshape(-1), np.zeros(at.last + 1 - array.size, array.dtype))
+        return Transfer(bd, array, {}, DIMENSIONS)
 
 
 def _array(i: int, value: Value, given: Any) -> Array:

@@ -87,7 +87,7 @@ def place_air(design: Design) -> AirMachine:
         sequence=design.air.function,
         host_channels={end.name: c for end, c in channels.items() if c.tile.row == 0},
         design=design,
-        warnings=[*design.warnings, *warnings],
+        warnings=[*design.warnings, *parties.warnings, *warnings],
         parties=parties,
         cuts=cuts,
         channel_of=channels,

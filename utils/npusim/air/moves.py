@@ -28,6 +28,11 @@ class Walk(NamedTuple):
             n *= size
         return n
 
+    @property
+    def last(self) -> int:
+        """The element furthest from the start of the buffer."""
+        return self.offset + sum((size - 1) * stride for size, stride in self.dims)
+
 
 @dataclass(eq=False)
 class Moved:

@@ -114,6 +114,7 @@ class Parties:
     gets: dict[Key, End] = field(default_factory=dict)
     private: set[str] = field(default_factory=set)  # channels of which each segment instance has its own
     dmas: dict[Op, int] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
 
     @property
     def every(self) -> Iterator[Party]:
@@ -225,7 +226,7 @@ def _note(found: Parties, party: Party, event: Event, first: bool) -> None:
     move: Moved = party.projection.moves[event[0]].attrs["move"]
     indices, walk_of = move.filled(event[1:])
     end = _end(found, party, move, indices)
-    _check_reach(move, walk_of)
+    check_reach(found, party, move, walk_of)
     end.walks[move.memref, Walk(0, walk_of.dims)] = None
     if isinstance(party, MemParty):
         end.reaches[move.memref, walk_of] = None
@@ -276,10 +277,19 @@ def _two_parties(end: End, other: Party, move: Moved) -> DesignError:
     )
 
 
-def _check_reach(move: Moved, walk_of: Walk) -> None:
-    last = walk_of.offset + sum((size - 1) * stride for size, stride in walk_of.dims)
-    if any(size < 1 for size, _ in walk_of.dims) or walk_of.offset < 0 or last >= move.type.size:
-        raise DesignError(
-            f"{move} reaches elements {walk_of.offset} to {last} of a memref of {move.type.size} ({move.type}): offset "
-            f"{walk_of.offset}, sizes {[n for n, _ in walk_of.dims]}, strides {[s for _, s in walk_of.dims]}"
+def check_reach(found: Parties, party: Party, move: Moved, walk_of: Walk) -> None:
+    """DesignError for a transfer that reaches beyond its memory. To read beyond an array of the host is a warning only: the
+    real tools neither see it nor stop it, and what comes is what lies there."""
+    last = walk_of.last
+    if all(size > 0 for size, _ in walk_of.dims) and walk_of.offset >= 0 and last < move.type.size:
+        return
+    text = (
+        f"{move} reaches elements {walk_of.offset} to {last} of a memref of {move.type.size} ({move.type}): offset "
+        f"{walk_of.offset}, sizes {[n for n, _ in walk_of.dims]}, strides {[s for _, s in walk_of.dims]}"
+    )
+    if party is not found.host or move.side == "get" or walk_of.offset < 0 or last < move.type.size:
+        raise DesignError(text)
+    if not any(known.startswith(f"{move} ") for known in found.warnings):
+        found.warnings.append(
+            f"{text}. On the NPU it brings whatever lies behind the array; here zeros. Mend its offsets, sizes or strides"
         )

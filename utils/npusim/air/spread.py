@@ -94,13 +94,9 @@ def _whole(end: End, size: int) -> bool:
 def _place(parties: Parties, end: End, buffer: Value, length: int) -> int:
     """Which part an end always works on; -1 if on none or several."""
     found = {
-        w.offset // length if _last(w) // length == w.offset // length else -1 for b, w in end.reaches if b is buffer
+        w.offset // length if w.last // length == w.offset // length else -1 for b, w in end.reaches if b is buffer
     }
     return found.pop() if len(found) == 1 else -1
-
-
-def _last(at: Walk) -> int:
-    return at.offset + sum((size - 1) * stride for size, stride in at.dims)
 
 
 def pieces(at: Walk, length: int, count: int) -> list[Walk] | None:

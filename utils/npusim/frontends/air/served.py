@@ -23,6 +23,7 @@ _IR: tuple[Source, ...] = (
     (".affine", "AffineConstantExpr AffineDimExpr AffineExpr AffineMap AffineSymbolExpr IntegerSet"),
     (".context", "Context InsertionPoint Location Module"),
     (".values", "OpView Value=Typed"),
+    (".runner", "np"),  # a star import brings numpy along, and designs rely on it
 )
 _AIR: tuple[Source, ...] = (
     *_IR,
