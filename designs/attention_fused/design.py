@@ -1,0 +1,462 @@
+"""FlashAttention in one herd: O = softmax(Q Kᵀ / sqrt(dk)) V, head by head, the scores never leaving a core.
+
+A segment works on one head, with a herd of QUERY_TILES x STAGES cores: column tx owns a tile of queries, row ty a range of
+keys. Each stage's K and V blocks come through a MemTile and are broadcast to the four cores of its row. After its range a
+core holds an unnormalised output O with running maxima m and sums l; the rows merge these down the cascade, and row 0
+divides and sends the result. On XDNA 2 two heads run at once, two segments of 4x4 cores; on XDNA 1 one.
+
+Q travels with K: every stage needs all query tiles, and each core keeps the one of its column. A launch is one block of
+lqp queries of the heads that run at once (and, where dv is wider than a tile, one slice of V's columns).
+"""
+
+from dataclasses import dataclass, field
+from math import e, log2, sqrt
+
+from air.dialects import affine, arith, scf
+from air.dialects.affine import apply as affine_apply
+from air.dialects.air import *
+from air.dialects.arith import ConstantOp
+from air.dialects.func import CallOp, FuncOp
+from air.dialects.memref import AllocOp, DeallocOp, load, store
+from air.dialects.scf import for_, yield_
+from air.ir import *
+
+QUERY_TILES = STAGES = 4
+BLOCK = 64  # queries and keys of a tile, and columns of the slices that dk and dv are cut into
+PANEL = 8  # columns that lie together in a core's tile
+OBJECT = "attention.o"
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Sizes in elements; ``heads_at_once`` is the number of segments: 2 on XDNA 2, 1 on XDNA 1."""
+
+    lq: int
+    lk: int
+    num_heads: int
+    num_kv_heads: int
+    heads_at_once: int
+    dk: int = 64
+    dv: int = 64
+    causal: bool = False
+    causal_skip: bool = False
+    window: int | None = None
+    lqp: int = field(default=QUERY_TILES * BLOCK, init=False)
+    lkp: int = field(default=BLOCK, init=False)
+
+    def __post_init__(self):
+        rules = [
+            (self.lq % self.lqp == 0, f"lq = {self.lq} is not a multiple of the {self.lqp} queries of a launch"),
+            (self.lk % (STAGES * BLOCK) == 0, f"lk = {self.lk} is not a multiple of {STAGES} stages of {BLOCK} keys"),
+            (self.dk % BLOCK == 0, f"dk = {self.dk} is not a multiple of {BLOCK}"),
+            (self.dv % BLOCK == 0, f"dv = {self.dv} is not a multiple of {BLOCK}"),
+            (self.num_heads % self.heads_at_once == 0, f"{self.num_heads} heads do not fill {self.heads_at_once} segments"),
+            (self.num_heads % self.num_kv_heads == 0, f"{self.num_heads} heads cannot share {self.num_kv_heads} of K and V"),
+            (not self.causal or self.lq == self.lk, f"a causal mask needs lq = lk, got {self.lq} and {self.lk}"),
+            (not self.causal_skip or self.causal, "causal_skip leaves out what a causal mask hides: it needs causal=True"),
+            (self.window is None or self.causal, "a sliding window looks back from a causal mask: it needs causal=True"),
+            (not (self.window or 0) % BLOCK, f"window = {self.window} is not a multiple of the {BLOCK} keys of a block"),
+        ]
+        for holds, otherwise in rules:
+            if not holds:
+                raise ValueError(otherwise)
+
+    @property
+    def chunks(self):
+        """Blocks of keys that a stage goes through."""
+        return self.lk // (STAGES * BLOCK)
+
+    @property
+    def slices(self):
+        """(of dk, of dv): tiles of BLOCK columns."""
+        return self.dk // BLOCK, self.dv // BLOCK
+
+    @property
+    def scale(self):
+        """Factor of the scores, for exponentials with base 2."""
+        return log2(e) / sqrt(self.dk)
+
+
+def memref(shape, space=None, element=None):
+    """A buffer's type; space 1 is the MemTiles', 2 the cores' memory."""
+    where = {} if space is None else {"memory_space": IntegerAttr.get(T.i32(), space)}
+    return MemRefType.get(shape, element or T.bf16(), **where)
+
+
+def affine_of(expression, *values):
+    """``expression`` over the symbols of run-time index values, as one affine.apply."""
+    symbols = [AffineSymbolExpr.get(i) for i in range(len(values))]
+    return affine_apply(AffineMap.get(0, len(values), [expression(*symbols)]), list(values))
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The types of every buffer of a shape."""
+
+    query: object
+    scores: object
+    output: object
+    row: object
+    counter: object
+    staged: object
+    gathered: object
+
+    @classmethod
+    def of(cls, shape):
+        l1 = 2
+        return cls(
+            query=memref([BLOCK, BLOCK], l1),
+            scores=memref([BLOCK, BLOCK], l1),
+            output=memref([BLOCK, BLOCK], l1),
+            row=memref([BLOCK], l1),
+            counter=memref([3], l1, T.i32()),
+            staged=memref([BLOCK, BLOCK], 1),
+            gathered=memref([shape.lqp, BLOCK], 1),
+        )
+
+
+def declare_kernels(shape, t):
+    """The functions of designs/kernels/attention.cc that a core calls."""
+    f32, i32 = T.f32(), T.i32()
+    kernels = {
+        "zero_scores": [t.scores],
+        "zero_output": [t.output],
+        "zero_sums": [t.row],
+        "lowest_maxima": [t.row],
+        "copy_queries": [t.query, t.query],
+        "matmul_qk": [t.query, t.query, t.scores],
+        "matmul_pv": [t.scores, t.output, t.output],
+        "softmax_step": [t.scores, t.row, t.row, t.row, f32],
+        "rescale_output": [t.row, t.output],
+        "accumulate_sums": [t.row, t.row, t.row],
+        "merge_partials": [t.output, t.row, t.row, t.output, t.row, t.row, f32],
+        "divide_output": [t.row, t.output],
+    }
+    if shape.window is not None:
+        kernels["mask_window"] = [t.scores, i32, i32, i32]
+    elif shape.causal:
+        kernels["mask_causal"] = [t.scores, i32, i32]
+    for name, arguments in kernels.items():
+        declared = FuncOp(name=name, type=FunctionType.get(arguments, []), visibility="private")
+        declared.attributes["link_with"] = StringAttr.get(OBJECT)
+        declared.attributes["llvm.emit_c_interface"] = UnitAttr.get()
+
+
+def declare_channels(shape):
+    """DDR to MemTile (``In``), MemTile to a row of cores (broadcast), core to core (cascade), and the way back."""
+    heads = shape.heads_at_once
+    for stage in range(STAGES):
+        for name in ("QK", "V"):
+            Channel(f"{name}In_{stage}", size=[heads])
+            Channel(f"{name}_{stage}", size=[heads, 1, 1], broadcast_shape=[heads, 1, QUERY_TILES])
+    for name in ("cascade_o", "cascade_m", "cascade_l"):
+        channel(name, size=[QUERY_TILES, STAGES - 1], channel_type="npu_cascade")
+    Channel("Gather", size=[QUERY_TILES, 1])
+    Channel("Out", size=[heads])
+
+
+# ---- DDR
+
+
+def send_head(shape, head, position, q, k, v):
+    """All transfers of one head of a launch: its queries to every stage, and each stage's range of K and V."""
+    lx, ly, lz = position
+    group, at_once = shape.num_heads // shape.num_kv_heads, shape.heads_at_once
+    (dk_slices, dv_slices), rows = shape.slices, shape.chunks * BLOCK
+    queries = affine_of(lambda x, y: (y * at_once + head) * (shape.lq * shape.dk) + x * (shape.lqp * shape.dk), lx, ly)
+    segment = ConstantOp(IndexType.get(), head)
+    for stage in range(STAGES):
+        ChannelPut(
+            f"QKIn_{stage}", q, indices=[segment], offsets=[0, queries],
+            sizes=[QUERY_TILES, dk_slices, BLOCK, BLOCK], strides=[BLOCK * shape.dk, BLOCK, shape.dk, 1],
+        )  # fmt: skip
+    for stage in range(STAGES):
+        keys = affine_of(
+            lambda y: AffineExpr.get_floor_div(y * at_once + head, group) * (shape.lk * shape.dk)
+            + stage * rows * shape.dk,
+            ly,
+        )
+        ChannelPut(
+            f"QKIn_{stage}", k, indices=[segment], offsets=[0, keys],
+            sizes=[shape.chunks, dk_slices, BLOCK, BLOCK], strides=[BLOCK * shape.dk, BLOCK, shape.dk, 1],
+        )  # fmt: skip
+    for stage in range(STAGES):
+        values = affine_of(
+            lambda y, z: (AffineExpr.get_floor_div(y * at_once + head, group) * dv_slices + z) * (shape.lk * BLOCK)
+            + stage * rows * BLOCK,
+            ly, lz,
+        )  # fmt: skip
+        ChannelPut(
+            f"VIn_{stage}", v, indices=[segment], offsets=[0, 0, values],
+            sizes=[shape.chunks, BLOCK, BLOCK], strides=[BLOCK * BLOCK, BLOCK, 1],
+        )  # fmt: skip
+
+
+def receive_head(shape, head, position, out):
+    """The output of one head of a launch: a block of lqp rows and BLOCK columns."""
+    at = affine_of(
+        lambda x, y, z: ((y * shape.heads_at_once + head) * shape.slices[1] + z) * (shape.lq * BLOCK)
+        + x * (shape.lqp * BLOCK),
+        *position,
+    )
+    ChannelGet(
+        "Out", out, indices=[ConstantOp(IndexType.get(), head)],
+        offsets=[0, 0, at], sizes=[1, shape.lqp, BLOCK], strides=[shape.lq * BLOCK, BLOCK, 1],
+    )  # fmt: skip
+
+
+# ---- MemTiles
+
+
+def relay(source, target, buffer, turns, seg):
+    """Take a row-major tile from DDR and hand it to a row of cores in panels, ``turns`` times."""
+    zero = ConstantOp(IndexType.get(), 0)
+    for _ in for_(0, turns, 1):
+        ChannelGet(source, buffer, indices=[seg])
+        ChannelPut(
+            target, buffer, indices=[seg, zero, zero],
+            offsets=[0, 0, 0], sizes=[BLOCK // PANEL, BLOCK, PANEL], strides=[PANEL, BLOCK, 1],
+        )  # fmt: skip
+        yield_([])
+
+
+def relay_all(shape, t, seg):
+    """Every stage's queries and keys through one buffer, its values through another."""
+    turns = shape.slices[0] * (QUERY_TILES + shape.chunks)
+    for stage in range(STAGES):
+        relay(f"QKIn_{stage}", f"QK_{stage}", AllocOp(t.staged, [], []), turns, seg)
+    for stage in range(STAGES):
+        relay(f"VIn_{stage}", f"V_{stage}", AllocOp(t.staged, [], []), shape.chunks, seg)
+
+
+def gather(t, seg):
+    """Put the query tiles of row 0 together and send them to DDR."""
+    whole = AllocOp(t.gathered, [], [])
+    for tile in range(QUERY_TILES):
+        ChannelGet(
+            "Gather", whole, indices=[tile, 0], offsets=[tile * BLOCK, 0], sizes=[BLOCK, BLOCK], strides=[BLOCK, 1]
+        )
+    ChannelPut("Out", whole, indices=[seg])
+    DeallocOp(whole)
+
+
+# ---- cores
+
+
+def then(condition, body):
+    """Run ``body`` where a run-time condition holds."""
+    branch = scf.IfOp(condition)
+    with InsertionPoint(branch.then_block):
+        body()
+        scf.YieldOp([])
+
+
+def number(value):
+    """An index as i32, for kernels and counters."""
+    return arith.IndexCastOp(T.i32(), value).result
+
+
+def constant(value):
+    return ConstantOp(T.i32(), value).result
+
+
+def compare(predicate, left, right):
+    return arith.CmpIOp(getattr(arith.CmpIPredicate, predicate), left, right).result
+
+
+class Core:
+    """The program of the core in column tx and row ty of segment seg's herd, with its buffers."""
+
+    def __init__(self, shape, t, place, buffers):
+        self.shape, self.t = shape, t
+        self.tx, self.ty, self.seg = place
+        self.queries, (self.qk, self.v, self.scores, self.output, self.m, self.l, self.counter) = buffers
+        self.scale = ConstantOp(T.f32(), shape.scale).result
+
+    def at_stage(self, stage, body, otherwise=None):
+        """Code for one row of the herd."""
+        row = IntegerSet.get(0, 2, [AffineSymbolExpr.get(0), AffineSymbolExpr.get(1) - stage], [False, True])
+        branch = affine.AffineIfOp(row, cond_operands=[self.tx, self.ty], has_else=otherwise is not None)
+        for block, emit in ((branch.then_block, body), (otherwise and branch.else_block, otherwise)):
+            if emit is not None:
+                with InsertionPoint(block):
+                    emit()
+                    affine.AffineYieldOp([])
+
+    def receive(self, name, buffer):
+        """The next tile of this row's channel."""
+        for stage in range(STAGES):
+            self.at_stage(stage, lambda s=stage: ChannelGet(f"{name}_{s}", buffer, indices=[self.seg, self.ty, self.tx]))
+
+    def run(self):
+        """One launch: keep the queries of this column, go through this row's keys, merge."""
+        CallOp([], "zero_output", [self.output])
+        CallOp([], "zero_sums", [self.l])
+        CallOp([], "lowest_maxima", [self.m])
+        for tile in range(QUERY_TILES):
+            mine = compare("eq", number(self.tx), constant(tile))
+            for kept in self.queries:
+                self.receive("QK", self.qk)
+                then(mine, lambda kept=kept: CallOp([], "copy_queries", [self.qk, kept]))
+        for chunk in for_(0, self.shape.chunks, 1):
+            self.step(*self.blocks(chunk))
+            yield_([])
+        self.merge()
+        if self.shape.causal:
+            self.count()
+
+    def blocks(self, chunk):
+        """(block of queries, block of keys) that this core is at, None where no mask asks."""
+        if not self.shape.causal:
+            return None, None
+        keys = arith.AddIOp(arith.MulIOp(number(self.ty), constant(self.shape.chunks)), number(chunk)).result
+        return arith.AddIOp(load(self.counter, [0]), number(self.tx)).result, keys
+
+    def step(self, queries, keys):
+        """One block of keys: scores, mask, online softmax, output. What is hidden is received all the same."""
+        wanted = self.seen(queries, keys) if self.shape.causal_skip else None
+        CallOp([], "zero_scores", [self.scores])
+        for kept in self.queries:
+            self.receive("QK", self.qk)
+            self.where(wanted, lambda kept=kept: CallOp([], "matmul_qk", [kept, self.qk, self.scores]))
+        self.receive("V", self.v)
+        self.where(wanted, lambda: self.accumulate(queries, keys))
+
+    def where(self, wanted, body):
+        """``body`` under a condition, or always."""
+        if wanted is None:
+            body()
+        else:
+            then(wanted, body)
+
+    def seen(self, queries, keys):
+        """Whether any key of the block is visible to any query of the other."""
+        seen = compare("sle", keys, queries)
+        if self.shape.window is None:
+            return seen
+        oldest = arith.SubIOp(queries, constant(self.shape.window // BLOCK)).result
+        return arith.AndIOp(seen, compare("sge", keys, oldest)).result
+
+    def accumulate(self, queries, keys):
+        """Online softmax of the scores, then the output."""
+        if self.shape.window is not None:
+            CallOp([], "mask_window", [self.scores, queries, keys, constant(self.shape.window)])
+        elif self.shape.causal:
+            CallOp([], "mask_causal", [self.scores, queries, keys])
+        total, correction = AllocOp(self.t.row, [], []), AllocOp(self.t.row, [], [])
+        CallOp([], "softmax_step", [self.scores, self.m, total, correction, self.scale])
+        CallOp([], "rescale_output", [correction, self.output])
+        CallOp([], "matmul_pv", [self.scores, self.v, self.output])
+        CallOp([], "accumulate_sums", [total, correction, self.l])
+        DeallocOp(total)
+        DeallocOp(correction)
+
+    def merge(self):
+        """Down the cascade: the last row begins, each other row adds its part, row 0 divides and sends."""
+        self.at_stage(STAGES - 1, self.pass_on, lambda: self.at_stage(0, self.finish, self.merge_and_pass_on))
+
+    def pass_on(self):
+        """Put O, m and l to the core below."""
+        below = arith.SubIOp(self.ty, ConstantOp(IndexType.get(), 1))
+        for name, buffer in (("o", self.output), ("m", self.m), ("l", self.l)):
+            ChannelPut(f"cascade_{name}", buffer, indices=[self.tx, below])
+
+    def take(self):
+        """Get O, m and l of the rows above and merge them with this row's."""
+        above = [AllocOp(kind, [], []) for kind in (self.t.output, self.t.row, self.t.row)]
+        for name, buffer in zip("oml", above):
+            ChannelGet(f"cascade_{name}", buffer, indices=[self.tx, self.ty])
+        CallOp([], "merge_partials", [*above, self.output, self.m, self.l, self.scale])
+        for buffer in above:
+            DeallocOp(buffer)
+
+    def merge_and_pass_on(self):
+        self.take()
+        self.pass_on()
+
+    def finish(self):
+        """Merge, divide by the sums, and send the tile row-major to the MemTile."""
+        self.take()
+        CallOp([], "divide_output", [self.l, self.output])
+        ChannelPut(
+            "Gather", self.output, indices=[self.tx, ConstantOp(IndexType.get(), 0)],
+            offsets=[0, 0, 0], sizes=[BLOCK, BLOCK // PANEL, PANEL], strides=[PANEL, BLOCK * PANEL, 1],
+        )  # fmt: skip
+
+    def count(self):
+        """Launches count the slices of V, then the groups of heads, then the blocks of queries: counter[2], [1], [0]."""
+        limits = (self.shape.slices[1], self.shape.num_heads // self.shape.heads_at_once)
+        self.increment(2, limits, 1)
+
+    def increment(self, place, limits, by):
+        """Add to a digit of the counter; at its limit start anew and carry."""
+        following = arith.AddIOp(load(self.counter, [place]), constant(by)).result
+        if place == 0:
+            store(following, self.counter, [0])
+            return
+        limit = constant(limits[2 - place])
+
+        def carry():
+            store(constant(0), self.counter, [place])
+            self.increment(place - 1, limits, QUERY_TILES if place == 1 else 1)
+
+        then(compare("slt", following, limit), lambda: store(following, self.counter, [place]))
+        then(compare("sge", following, limit), carry)
+
+
+# ---- the whole
+
+
+def segment_body(shape, t, seg):
+    """One head: relays, the herd, the gathering of its output."""
+    relay_all(shape, t, seg)
+    queries = [AllocOp(t.query, [], []) for _ in range(shape.slices[0])]
+    kinds = [t.query, t.output, t.scores, t.output, t.row, t.row, t.counter]
+    buffers = [AllocOp(kind, [], []) for kind in kinds]
+
+    @herd(name="attention", sizes=[QUERY_TILES, STAGES], operands=[*queries, *buffers, seg], link_with=OBJECT)
+    def herd_body(tx, ty, _columns, _rows, *given):
+        *memory, segment_index = given
+        kept, rest = memory[: len(queries)], memory[len(queries) :]
+        Core(shape, t, (tx, ty, segment_index), (kept, rest)).run()
+
+    gather(t, seg)
+    for buffer in (*queries, *buffers):
+        DeallocOp(buffer)
+
+
+@module_builder
+def attention(shape):
+    """The module for a shape. Arguments: q [num_heads, lq, dk], k [num_kv_heads, lk, dk], v [num_kv_heads * dv/64, lk, 64] and
+    out [num_heads * dv/64, lq, 64], bf16: V and the output lie in slices of 64 columns."""
+    t = Memory.of(shape)
+    dv_slices = shape.slices[1]
+    declare_kernels(shape, t)
+    declare_channels(shape)
+    q_type = memref([shape.num_heads, shape.lq, shape.dk])
+    k_type = memref([shape.num_kv_heads, shape.lk, shape.dk])
+    v_type = memref([shape.num_kv_heads * dv_slices, shape.lk, BLOCK])
+    out_type = memref([shape.num_heads * dv_slices, shape.lq, BLOCK])
+    grid = [shape.lq // shape.lqp, shape.num_heads // shape.heads_at_once, dv_slices]
+
+    @FuncOp.from_py_func(q_type, k_type, v_type, out_type)
+    def attention_bf16(q, k, v, out):
+        @launch(operands=[q, k, v, out], sizes=grid)
+        def launch_body(lx, ly, lz, _nx, _ny, _nz, q, k, v, out):
+            position = (lx, ly, lz)
+            for head in range(shape.heads_at_once):
+                send_head(shape, head, position, q, k, v)
+
+            @segment(name="head", operands=[], sizes=[shape.heads_at_once, 1])
+            def each(seg_x, _seg_y, _segments, _one):
+                segment_body(shape, t, seg_x)
+
+            for head in range(shape.heads_at_once):
+                receive_head(shape, head, position, out)
+
+
+def build(device="npu2", lq=512, lk=None, num_heads=2, num_kv_heads=None, **options):
+    """The module for a device and sizes; ``options`` are the other fields of Shape. ValueError names a rule that fails."""
+    at_once = {"npu1": 1, "npu2": 2}[device]
+    shape = Shape(lq, lk or lq, num_heads, num_kv_heads or num_heads, at_once, **options)
+    return attention(shape)
