@@ -340,7 +340,7 @@ class Core:
     def accumulate(self, queries, keys):
         """Online softmax of the scores, then the output."""
         if self.shape.window is not None:
-            CallOp([], "mask_window", [self.scores, queries, keys, constant(self.shape.window)])
+            CallOp([], "mask_window", [self.scores, queries, keys, constant(self.shape.window // BLOCK)])
         elif self.shape.causal:
             CallOp([], "mask_causal", [self.scores, queries, keys])
         total, correction = AllocOp(self.t.row, [], []), AllocOp(self.t.row, [], [])
