@@ -12,7 +12,7 @@ import numpy as np
 
 import npulab
 from designs.matmul import reference
-from designs.matmul.__main__ import DESIGN, execute, factors
+from designs.matmul.__main__ import execute, factors
 from npulab import check, roofline
 from npulab.check.failure import fail, ok
 from npulab.draw.pattern import walk
@@ -71,7 +71,7 @@ def tall(l1_bytes: Any, tile_intensity: Any, ddr_bytes: Any, limit: Any) -> Run:
         "ddr",
         name="limit",
         mistakes=[
-            ("compute", "at the peak the cores take {:,.0f} cycles; compare what DDR takes".format(2 * M * K * N / 16384)),
+            ("compute", f"at the peak the cores take {2 * M * K * N / 16384:,.0f} cycles; compare what DDR takes"),
             ("memtile", "twice the bytes of DDR pass the MemTiles, over 256 B/cycle"),
             ("l1", "divide the bytes by the 384 B/cycle of 96 channels, and compare with DDR"),
         ],
@@ -172,6 +172,7 @@ def _once_errors() -> list[tuple[str, str]]:
     return [
         ("index out of range|never used|no fifo", "host and parts must hold one fifo for each of the four rows"),
         (r"argument \d of kernel", "the fifo from the host has strips as its objects, the one to the compute tiles has tiles: obj_type"),
+        ("reaches element", "the MemTile has to hold a whole strip, steps * m by k: what is one object of the fifo from the host?"),
         ("reach only", "each time that a strip is sent takes a buffer descriptor: it has to be sent `passes` times, not more"),
         ("DMA channels", "a MemTile has six channels each way: each row's strip goes through the MemTile of another column"),
         ("deadlock", "the tiles of a row ask for every strip `passes` times; how often does its MemTile send it?"),
