@@ -46,14 +46,15 @@ def core_body(x_in, bias_in, y_out, bias_gelu, objects):
 def column_fifos(column, rows):
     """From the host to the tiles of a column and back, through its MemTile.
 
-    Returns the two ends for the host, and for each tile its place and its fifos.
+    Returns the two ends for the host, and place and fifos of each tile.
     """
     many = np.ndarray[(rows * FEATURES,), np.dtype[bfloat16]]
     x = ObjectFifo(many, name=f"x{column}")
     y = ObjectFifo(many, name=f"y{column}")
     offsets = [row * FEATURES for row in range(rows)]
     each = {"obj_types": [RowType] * rows, "tile": Tile(column, 1)}
-    x_names, y_names = ([f"{f}{column}_{row}" for row in range(rows)] for f in "xy")
+    x_names = [f"x{column}_{row}" for row in range(rows)]
+    y_names = [f"y{column}_{row}" for row in range(rows)]
     x_parts = x.cons().split(offsets, names=x_names, **each)
     y_parts = y.prod().join(offsets, names=y_names, **each)
     places = [Tile(column, 2 + row) for row in range(rows)]

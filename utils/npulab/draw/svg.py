@@ -92,7 +92,7 @@ def wrap(
 ) -> Picture:
     """A picture around SVG elements; ``ids`` is the prefix in the body that stands for the picture's own id."""
     uid = picture_id(body + title)
-    shrink = min(width, max(640.0, 0.75 * width))  # on a narrow page, scroll sooner than shrink the words away
+    shrink = min(width, max(640.0, 0.69 * width))  # on a narrow page, scroll sooner than shrink the words away
     svg = (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="npulab" id="{uid}" role="img" '
         f'aria-labelledby="{uid}-t {uid}-d" viewBox="0 0 {number(width)} {number(height)}" '
