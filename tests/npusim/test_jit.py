@@ -119,7 +119,9 @@ def test_the_recorded_text_about_tensors():
 
     with pytest.raises(RuntimeError) as caught:
         g.as_mlir()
-    assert str(caught.value) == (
+    text, line = str(caught.value).split("\n")
+    assert line == f"(test_jit.py:{g.compilable.mlir_generator.__code__.co_firstlineno + 2})"
+    assert text == (
         "Generator parameter 'x' is a runtime tensor (In/Out/InOut) and is not available at compile time: .shape. "
         "Use CompileTime[T] parameters for shape/dtype information instead."
     )

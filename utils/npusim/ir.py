@@ -8,6 +8,7 @@ and tuples.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -22,7 +23,14 @@ class Loc(NamedTuple):
     line: int
 
     def __str__(self) -> str:
-        return f"{self.file.rsplit('/', 1)[-1]}:{self.line}"
+        return f"{_cell(self.file) or self.file.rsplit('/', 1)[-1]}:{self.line}"
+
+
+def _cell(file: str) -> str | None:
+    """How Jupyter shows the cell behind a file name that it made up, such as ``In[5]``."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    found = None if shell is None else shell.compile.format_code_name(file)
+    return None if found is None else str(found[1])
 
 
 UNKNOWN = Loc("?", 0)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from npusim.limits import limits_table
 from npusim.machine import Coord, Machine
+from npusim.messages import count
 from npusim.place.draft import label
 from npusim.place.memory_map import memory_map
-from npusim.place.messages import count
 from npusim.report import Report
 
 _LEVEL = {"ddr": "DDR (shim DMA)", "memtile": "MemTile DMA", "l1": "compute-tile DMA"}

@@ -114,7 +114,7 @@ def test_a_failing_model_is_reported_with_the_line_of_the_call():
         raise ZeroDivisionError("oh")
 
     sim = Simulator(scale_machine(), kernels={"scale": KernelModel(fails, lambda *a, device: 1)})
-    with pytest.raises(DesignError, match=r"core 'core' of tile \(0,2\), at design.py:\d+: ZeroDivisionError"):
+    with pytest.raises(DesignError, match=r"worker 'core' on compute tile \(0,2\), at design.py:\d+: ZeroDivisionError"):
         sim.run([np.zeros(256, np.int32), np.zeros(256, np.int32)])
 
 

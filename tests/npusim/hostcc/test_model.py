@@ -183,7 +183,7 @@ def test_a_file_with_macros_includes_and_a_prefix(tmp_path):
     [
         (
             ("y[i] = x[i]", "y[i] = x[i + 1]"),
-            r"core 'core' of tile \(0,2\), at test_model\.py:\d+: out of bounds: kernel squares accesses byte 1024 of argument 0",
+            r"worker 'core' on compute tile \(0,2\), at test_model\.py:\d+: out of bounds: kernel squares accesses byte 1024 of argument 0",
         ),
         (("* x[i];", "* x[i]"), r"kernel 'squares' does not compile:\nsquares\.cc:4: expected"),
         (("++i", "i += 0"), r"endless loop\? kernel squares did not return within .* s .*\(squares\.cc:\d\)"),

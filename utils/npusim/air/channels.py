@@ -13,8 +13,8 @@ from npusim.air.parts import CoreParty, End, MemParty, Parties
 from npusim.errors import CapacityError
 from npusim.ir import Value
 from npusim.machine import Coord, Direction, DmaChannel, Route
+from npusim.messages import count, explain
 from npusim.place.draft import label
-from npusim.place.messages import count, explain
 
 
 def direction(end: End) -> Direction:

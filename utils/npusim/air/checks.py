@@ -12,8 +12,8 @@ from collections import defaultdict
 from npusim.air.parts import CoreParty, End, Key, Parties
 from npusim.errors import DesignError
 from npusim.machine import Coord
+from npusim.messages import count, explain
 from npusim.place.draft import label
-from npusim.place.messages import count, explain
 from npusim.place.neighbours import adjacent, cascades
 
 PAIRS = "found channel op not in pairs"

@@ -14,7 +14,7 @@ from npusim.devices import Device
 from npusim.errors import CapacityError, UnsupportedError
 from npusim.ir import Loc
 from npusim.machine import Coord
-from npusim.place.messages import count, explain
+from npusim.messages import count, explain
 
 FIRST_ROW = 2
 

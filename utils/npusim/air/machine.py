@@ -28,7 +28,7 @@ from npusim.machine import (
     MemBuffer,
     Route,
 )
-from npusim.place.messages import count, explain
+from npusim.messages import count, explain
 from npusim.place.routes import route
 from npusim.types import MemRefType
 

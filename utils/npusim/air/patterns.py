@@ -11,8 +11,8 @@ from npusim.air.moves import Walk
 from npusim.air.parts import End, Parties
 from npusim.errors import CapacityError, DesignError
 from npusim.machine import DmaChannel
+from npusim.messages import explain
 from npusim.place.draft import label
-from npusim.place.messages import explain
 from npusim.types import numpy_dtype
 
 

@@ -22,7 +22,7 @@ _CMPF = {1: "==", 2: ">", 3: ">=", 4: "<", 5: "<=", 6: "!=", 8: "==", 9: ">", 10
 def trunc_div(a: Any, b: Any) -> Any:
     """Signed division towards zero; DesignError on zero (the core's answer is undefined)."""
     if b == 0:
-        raise DesignError("division by zero in a core")
+        raise DesignError("division by zero")
     q = abs(int(a)) // abs(int(b))
     return _like(a, q if (a < 0) == (b < 0) else -q)
 
@@ -30,7 +30,7 @@ def trunc_div(a: Any, b: Any) -> Any:
 def trunc_rem(a: Any, b: Any) -> Any:
     """Remainder with the sign of the dividend; DesignError on zero."""
     if b == 0:
-        raise DesignError("remainder by zero in a core")
+        raise DesignError("remainder by zero")
     r = abs(int(a)) % abs(int(b))
     return _like(a, r if a >= 0 else -r)
 
@@ -38,14 +38,14 @@ def trunc_rem(a: Any, b: Any) -> Any:
 def floor_div(a: Any, b: Any) -> Any:
     """Signed division rounded down; DesignError on zero."""
     if b == 0:
-        raise DesignError("division by zero in a core")
+        raise DesignError("division by zero")
     return _like(a, int(a) // int(b))
 
 
 def ceil_div(a: Any, b: Any) -> Any:
     """Signed division rounded up; DesignError on zero."""
     if b == 0:
-        raise DesignError("division by zero in a core")
+        raise DesignError("division by zero")
     return _like(a, -(-int(a) // int(b)))
 
 

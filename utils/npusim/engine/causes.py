@@ -14,8 +14,8 @@ from npusim.engine.waits import Party, Waits
 from npusim.graph import Link
 from npusim.ir import Loc, Op, walk
 from npusim.machine import FifoPort
+from npusim.messages import count
 from npusim.place.draft import label
-from npusim.place.messages import count
 
 Rule = Callable[[Waits], str | None]
 

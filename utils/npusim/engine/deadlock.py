@@ -15,9 +15,9 @@ from npusim.engine.stream import Stream
 from npusim.engine.waits import Party, Waits
 from npusim.errors import DeadlockError
 from npusim.ir import UNKNOWN
+from npusim.messages import count
+from npusim.messages import explain as worded
 from npusim.place.draft import label
-from npusim.place.messages import count
-from npusim.place.messages import explain as worded
 
 if TYPE_CHECKING:
     from npusim.engine.simulator import Simulator

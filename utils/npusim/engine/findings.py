@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from npusim.engine.core.running import CoreRun, Step
 from npusim.ir import walk
 from npusim.machine import MemBuffer
+from npusim.messages import explain
 from npusim.place.draft import label
-from npusim.place.messages import explain
 
 if TYPE_CHECKING:
     from npusim.engine.simulator import Simulator

@@ -97,13 +97,20 @@ class Periodicity:
             begin, state, totals = self._anchor
             period = at - begin
             repeats = self._repeats(begin, at, period)
-            if repeats and state == _state(self._sim):
+            if repeats and state == self._state():
                 return self._leave_out(at, period, repeats, totals)
         self._seen += 1
         if self._anchor is None or self._seen >= self._patience:
-            self._anchor = (at, _state(self._sim), Totals.of(self._sim, self._sim.loop.now))
+            self._anchor = (at, self._state(), Totals.of(self._sim, self._sim.loop.now))
             self._patience, self._seen = 2 * self._patience, 0
         return at
+
+    def _state(self) -> State:
+        return (_state(self._sim), self._more())
+
+    def _more(self) -> State:
+        """What else the future depends on, in a kind of simulator that has more."""
+        return ()
 
     def _repeats(self, begin: int, at: int, period: int) -> int:
         """How often the actions since ``begin`` come again, without a break, from ``at`` on."""

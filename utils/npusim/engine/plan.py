@@ -260,7 +260,10 @@ def _code(text: str) -> Any:
 
 def _evaluate(op: Op, operands: list[Any]) -> Any:
     names = [f"a{i}" for i in range(len(operands))]
-    return eval(_code(arith.expression(op, names)), arith.HELPERS, dict(zip(names, operands, strict=True)))
+    try:
+        return eval(_code(arith.expression(op, names)), arith.HELPERS, dict(zip(names, operands, strict=True)))
+    except DesignError as error:
+        raise DesignError(f"the host sequence at {op.loc}: {error}") from error
 
 
 def signatures(actions: list[Action]) -> Iterator[tuple[Any, ...]]:

@@ -19,6 +19,7 @@ from npusim.engine.channel import End
 from npusim.engine.control import Touched
 from npusim.engine.core import CoreRun, Surroundings, compile_core
 from npusim.engine.deadlock import explain
+from npusim.engine.failure import failure
 from npusim.engine.findings import findings
 from npusim.engine.host import Host
 from npusim.engine.loop import Loop
@@ -28,7 +29,7 @@ from npusim.engine.state import Ddr, LockState, Memory
 from npusim.engine.stream import Stream
 from npusim.engine.transfer import Transfer
 from npusim.engine.users import Users, common_buffers
-from npusim.errors import DeadlockError, DesignError, NpuError, UnsupportedError
+from npusim.errors import DeadlockError, DesignError, UnsupportedError
 from npusim.ir import walk
 from npusim.kernels import KernelModel
 from npusim.machine import DmaChannel, Machine, MemBuffer
@@ -141,7 +142,7 @@ class Simulator:
         begun, counted, cascaded = self.loop.now, self.loop.resumptions, self.cascades.moved
         self._reset(begun)
         actions = self._actions(args)
-        periodicity = Periodicity(self, actions) if self._periodic else None
+        periodicity = self._periodicity(actions) if self._periodic else None
         self.host = Host(self, actions, periodicity)
         self.loop.stopped = False
         self.loop.start(self.host.process())
@@ -159,6 +160,10 @@ class Simulator:
         """What the host does in a run."""
         assert self.machine.sequence is not None
         return plan(self, self.machine.sequence, list(args))
+
+    def _periodicity(self, actions: list[Action]) -> Periodicity:
+        """What looks for rounds that repeat."""
+        return Periodicity(self, actions)
 
     def _explain(self) -> DeadlockError:
         return explain(self)
@@ -181,10 +186,7 @@ class Simulator:
         for frame in traceback.extract_tb(error.__traceback__):
             run = runs.get(frame.filename)
             if run is not None:
-                at = run.locs[(frame.lineno or 1) - 1]
-                kind = type(error) if isinstance(error, NpuError) else DesignError
-                what = str(error) if isinstance(error, (NpuError, ValueError, IndexError)) else repr(error)
-                return kind(f"core {run.program.name!r} of tile {run.program.tile}, at {at}: {what}")
+                return failure(run.program, run.locs[(frame.lineno or 1) - 1], error)
         return error
 
     def _report(self, begun: int, resumptions: int, cascaded: int) -> Report:

@@ -93,12 +93,18 @@ def active() -> tuple[str, ...]:
 
 @contextmanager
 def simulated(*roots: str) -> Iterator[None]:
-    """Serve these packages within the block; leaves alone what was served before."""
+    """Serve these packages within the block; leaves alone what was served before. Refusals of what is written in the block
+    name the line."""
     wanted = roots or ("aie",)
     mine = [root for root in wanted if root not in _active]
     activate(*wanted)
     try:
         yield
+    except NpuError as error:
+        from npusim.frontends.tracing import add_line
+
+        add_line(error)
+        raise
     finally:
         if mine:
             deactivate(*mine)

@@ -9,7 +9,9 @@ left early. Both frontends use this module; what values can do is in :mod:`npusi
 from __future__ import annotations
 
 import contextlib
+import re
 import sys
+import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,7 +19,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Literal
 
-from npusim.errors import DesignError
+from npusim.errors import DesignError, NpuError
 from npusim.ir import UNKNOWN, Block, Loc, Op, Region, Value
 from npusim.types import Type
 
@@ -25,6 +27,8 @@ Kind = Literal["core", "sequence", "launch", "segment", "herd"]
 
 _OURS = str(Path(__file__).resolve().parents[1])
 _SKIPPED = (_OURS, contextlib.__file__)
+_FRONTENDS = str(Path(__file__).resolve().parent)
+_LINE = re.compile(r"(\.py|In\[\d+\]):\d+")
 
 
 class DesignTypeError(DesignError, TypeError):
@@ -37,6 +41,18 @@ def here() -> Loc:
     while frame is not None and frame.f_code.co_filename.startswith(_SKIPPED):
         frame = frame.f_back
     return UNKNOWN if frame is None else Loc(frame.f_code.co_filename, frame.f_lineno)
+
+
+def add_line(error: NpuError) -> None:
+    """Put the learner's line under the message of an error that came up in a frontend, unless it names one already. (Python's
+    traceback shows it too, but the message may be all that is seen.)"""
+    frames = [(frame.f_code, line) for frame, line in traceback.walk_tb(error.__traceback__)]
+    if not frames or not frames[-1][0].co_filename.startswith(_FRONTENDS) or _LINE.search(str(error)):
+        return
+    theirs = [i for i, (code, _) in enumerate(frames) if not code.co_filename.startswith(_SKIPPED)]
+    if theirs and frames[theirs[-1] + 1][0].co_name != "resolve_program":  # which says nothing about where the mistake is
+        code, line = frames[theirs[-1]]
+        error.args = (f"{error}\n({Loc(code.co_filename, line)})", *error.args[1:])
 
 
 @dataclass(eq=False)

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from npusim.errors import DesignError
 from npusim.ir import Op, Region, walk
 from npusim.machine import CoreProgram, FifoPort
+from npusim.messages import explain
 from npusim.place.draft import Draft, label
 from npusim.place.loops import trips
-from npusim.place.messages import explain
 
 ACQUIRE, RELEASE = "aie.objectfifo.acquire", "aie.objectfifo.release"
 _End = tuple[str, bool]  # (fifo name, produce)

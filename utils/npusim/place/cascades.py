@@ -5,8 +5,8 @@ from __future__ import annotations
 from npusim.errors import DesignError
 from npusim.graph import Cascade
 from npusim.machine import CascadeLink, Coord
+from npusim.messages import explain
 from npusim.place.draft import Draft, label
-from npusim.place.messages import explain
 from npusim.place.neighbours import adjacent, cascades
 
 

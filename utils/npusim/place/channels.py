@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 from npusim.errors import CapacityError, DesignError
 from npusim.machine import Coord, Direction
+from npusim.messages import explain
 from npusim.place.draft import Draft, End, label
-from npusim.place.messages import explain
 
 ADJACENT_CHANNELS = 4
 """Channels of a MemTile that reach a neighbour MemTile (mlir-aie, getMaxChannelNumForAdjacentMemTile)."""

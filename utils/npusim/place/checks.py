@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from npusim.errors import DesignError
 from npusim.graph import Design, Fifo
-from npusim.place.messages import explain
+from npusim.messages import explain
 
 
 def check_fifos(design: Design) -> None:

@@ -6,10 +6,10 @@ from npusim.errors import DesignError
 from npusim.graph import Buffer, Core, Lock
 from npusim.ir import walk
 from npusim.machine import Coord, CoreProgram, FifoPort
+from npusim.messages import explain
 from npusim.place.bodies import check_body
 from npusim.place.draft import Draft, End, label
 from npusim.place.memory import DEFAULT_STACK
-from npusim.place.messages import explain
 from npusim.place.neighbours import reaches
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from npusim.errors import CapacityError, DesignError
 from npusim.machine import Coord, DmaChannel
+from npusim.messages import count, explain
 from npusim.place.draft import Draft, label
-from npusim.place.messages import count, explain
 
 
 def assign_descriptors(draft: Draft) -> None:

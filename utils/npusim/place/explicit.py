@@ -6,10 +6,10 @@ from npusim.errors import CapacityError, DesignError
 from npusim.graph import ChannelProgram, Descriptor, LockAction, TileDma
 from npusim.ir import walk
 from npusim.machine import BufferDescriptor, Coord, DmaChannel, LockUse, MachineLock, MemBuffer
+from npusim.messages import explain
 from npusim.place.channels import ADJACENT_CHANNELS, channel_count
 from npusim.place.demand import tile_order
 from npusim.place.draft import NOWHERE, Draft, label
-from npusim.place.messages import explain
 from npusim.place.neighbours import reaches
 from npusim.types import MemRefType
 

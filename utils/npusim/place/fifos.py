@@ -9,9 +9,9 @@ from __future__ import annotations
 from npusim.errors import DesignError, UnsupportedError
 from npusim.graph import Fifo, Link
 from npusim.machine import Coord
+from npusim.messages import explain
 from npusim.place.depths import Depths
 from npusim.place.draft import Draft, End, Stream, label
-from npusim.place.messages import explain
 from npusim.place.neighbours import reaches, shared_side
 
 

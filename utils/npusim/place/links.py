@@ -12,8 +12,8 @@ from npusim.errors import DesignError
 from npusim.graph import Dims, Fifo, Link
 from npusim.ir import UNKNOWN
 from npusim.machine import Coord
+from npusim.messages import explain
 from npusim.place.draft import Draft, End, label
-from npusim.place.messages import explain
 from npusim.types import MemRefType
 
 

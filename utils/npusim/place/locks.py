@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from npusim.errors import CapacityError, DesignError
 from npusim.machine import Coord, MachineLock
+from npusim.messages import count, explain
 from npusim.place.draft import NOWHERE, Draft, label
-from npusim.place.messages import count, explain
 
 
 def assign_locks(draft: Draft) -> None:

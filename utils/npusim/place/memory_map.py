@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from npusim.ir import UNKNOWN
 from npusim.machine import Coord, MemBuffer
+from npusim.messages import count, explain, size
 from npusim.place.draft import label
-from npusim.place.messages import count, explain, size
 
 
 class _Piece(NamedTuple):

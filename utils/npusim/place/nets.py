@@ -6,9 +6,9 @@ from npusim.errors import DesignError, UnsupportedError
 from npusim.graph import Flow
 from npusim.ir import Loc
 from npusim.machine import Coord, Direction, DmaChannel, Route
+from npusim.messages import explain
 from npusim.place.channels import channel_count
 from npusim.place.draft import Draft, label
-from npusim.place.messages import explain
 
 
 def make_nets(draft: Draft) -> list[Route]:

@@ -12,9 +12,9 @@ from npusim import walk
 from npusim.devices import TileLimits
 from npusim.errors import CapacityError, DesignError
 from npusim.machine import BufferDescriptor, DmaChannel
+from npusim.messages import explain
 from npusim.place.draft import Draft, label
 from npusim.place.links import last_index
-from npusim.place.messages import explain
 
 COMPILER_SIZE_MAX = 512
 """The compiler refuses larger sizes in tile DMA programs, although its message speaks of 1023 (DMABDOp verifier)."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from npusim.graph import Fifo, Link
 from npusim.machine import Coord, MachineLock, MemBuffer
+from npusim.messages import explain, size
 from npusim.place import links
 from npusim.place.draft import NOWHERE, Draft, End, LockPair, Ring, label
-from npusim.place.messages import explain, size
 from npusim.place.neighbours import reaches
 
 

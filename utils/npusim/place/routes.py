@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from npusim.devices import Device
 from npusim.errors import CapacityError
 from npusim.machine import Coord, Route
+from npusim.messages import count, explain
 from npusim.place.compass import OPPOSITE, STEPS, Boundary, beyond
 from npusim.place.draft import label
-from npusim.place.messages import count, explain
 from npusim.place.ports import assign_ports
 
 ROUNDS = 60

@@ -13,10 +13,10 @@ from typing import Any
 from npusim.errors import CapacityError, DesignError
 from npusim.ir import Block, Loc, Op, Region, Value, walk
 from npusim.machine import Coord, DmaChannel, MachineLock, MemBuffer
+from npusim.messages import count, explain
 from npusim.place.access import Pattern, Refusal, encode
 from npusim.place.draft import Draft, label
 from npusim.place.loops import trips
-from npusim.place.messages import count, explain
 from npusim.types import MemRefType
 
 TASK = "aiex.dma_configure_task_for"

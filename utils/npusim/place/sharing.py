@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 from npusim.ir import Op, Region, base_of, walk
 from npusim.machine import CoreProgram, MachineLock, MemBuffer
+from npusim.messages import explain
 from npusim.place.draft import Draft, label
-from npusim.place.messages import explain
 from npusim.types import MemRefType
 
 

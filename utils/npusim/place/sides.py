@@ -14,8 +14,8 @@ from npusim.errors import CapacityError
 from npusim.graph import Design, LogicalTile
 from npusim.ir import UNKNOWN
 from npusim.machine import Coord
+from npusim.messages import explain
 from npusim.place.demand import Demand, channel_demand, fifos_on, peers, tile_order
-from npusim.place.messages import explain
 
 
 def place_side(design: Design, where: dict[LogicalTile, Coord]) -> dict[LogicalTile, Coord]:

@@ -14,9 +14,9 @@ from npusim.errors import CapacityError, DesignError
 from npusim.graph import Design, LogicalTile
 from npusim.ir import UNKNOWN, Loc
 from npusim.machine import Coord
+from npusim.messages import explain
 from npusim.place.demand import Edge, buffer_users, channel_demand, core_fifos, fifos_on, tile_order
 from npusim.place.draft import label
-from npusim.place.messages import explain
 from npusim.place.neighbours import cascades, memory_neighbours, reaches
 from npusim.place.sides import place_side
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from npusim.errors import DesignError
 from npusim.graph import Fifo, LogicalTile
 from npusim.ir import walk
+from npusim.messages import explain
 from npusim.place.bodies import used_ends
 from npusim.place.draft import Draft, label
-from npusim.place.messages import explain
 
 TASK = "aiex.dma_configure_task_for"
 

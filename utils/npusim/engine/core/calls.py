@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from npusim.engine.core.writer import Writer, serves
+from npusim.engine.failure import failure
 from npusim.errors import DesignError
 from npusim.ir import Op
 from npusim.types import MemRefType
@@ -57,9 +58,13 @@ def _cycles(w: Writer, op: Op, given: list[Any]) -> Callable[..., int]:
 
     def ticks(*scalars: Any) -> int:
         rest = iter(scalars)
-        n = int(model.cycles(*(next(rest) if known is None else known for known in given), device=device))
+        try:
+            n = int(model.cycles(*(next(rest) if known is None else known for known in given), device=device))
+        except Exception as error:
+            raise failure(w.core, op.loc, error) from error
         if n < 0:
-            raise DesignError(f"the cycle model of kernel {op.attrs['callee']!r} gave {n} cycles")
+            problem = DesignError(f"the cycle model of kernel {op.attrs['callee']!r} gave {n} cycles")
+            raise failure(w.core, op.loc, problem)
         return w.ticks(n)
 
     return ticks

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from npusim.engine.core.writer import Writer, serves
-from npusim.errors import DesignError
+from npusim.engine.failure import failure
 from npusim.ir import Op, Value, base_of
 from npusim.types import MemRefType
 
@@ -48,10 +48,10 @@ def _check(w: Writer, index: Value, size: int, depth: int) -> None:
     known = w.constant(index)
     if known is not None:
         if not 0 <= known < size:
-            raise DesignError(f"index {known} at {w.loc} is outside 0..{size - 1}")
+            raise failure(w.core, w.loc, IndexError(f"index {known} is outside of 0 to {size - 1}"))
     elif w.starts.get(index, -1) < 0:
         name = w.name(index)
-        w.line(depth, f"if {name} < 0: raise IndexError(f'index {{{name}}} is negative')")
+        w.line(depth, f"if {name} < 0: raise IndexError(f'index {{{name}}} is outside of 0 to {size - 1}')")
 
 
 @serves("memref.subview", "memref.collapse_shape", "memref.expand_shape", "memref.cast", "memref.reinterpret_cast")

@@ -46,7 +46,7 @@ def release(w: Writer, op: Op, depth: int) -> None:
     i, port = _port(w, op)
     size = int(op.attrs["size"])
     w.settle(depth)
-    refusal = f"release({size}) of fifo {port.fifo!r} while fewer are held"
+    refusal = f"release({size}) of fifo {port.fifo!r}, of which fewer objects are held: release as many as are acquired"
     w.line(depth, f"if h{i} < {size}: raise ValueError({refusal!r})")
     w.line(depth, f"h{i} -= {size}; n{i} += {size}; s{i} = -1; z = {w.step('released', size, port.fifo)}")
     if w.around.data and len(port.buffers) > 1:

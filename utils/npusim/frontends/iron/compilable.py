@@ -14,14 +14,15 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NoReturn
 
-from npusim.errors import DesignError, DesignWarning, UnsupportedError
+from npusim.errors import DesignError, DesignWarning, NpuError, UnsupportedError
 from npusim.frontends.iron import current
 from npusim.frontends.iron.fingerprint import fingerprint
 from npusim.frontends.iron.markers import Parameters, RuntimeTensor, compile_context, parameters_of
 from npusim.frontends.iron.outputs import source_of, unwritten
+from npusim.frontends.tracing import add_line
 from npusim.graph import Design
 from npusim.machine import Machine
-from npusim.place.messages import explain
+from npusim.messages import explain
 
 NO_FILES = Path("simulated, no files")
 """Where compiled files would lie; a name under which there are none."""
@@ -101,6 +102,9 @@ class CompilableDesign:
         try:
             with compile_context(**self.compile_kwargs):
                 made = self.mlir_generator(**tensors, **self.compile_kwargs)
+        except NpuError as error:
+            add_line(error)
+            raise
         finally:
             kernel_library.forget()
         made = current.take_resolved() if made is None else made

@@ -10,6 +10,7 @@ from npusim.errors import DesignError, UnsupportedError
 from npusim.frontends.iron.enums import AIEArch, AIEDevice, AIETileType, kind_of
 from npusim.frontends.iron.resolvable import Resolvable
 from npusim.frontends.tracing import here
+from npusim.messages import explain
 
 
 class Tile:
@@ -131,21 +132,41 @@ class Device(Resolvable):
             raise UnsupportedError(
                 f"allocation_scheme={tile.allocation_scheme!r} is not served: npusim lays memory out bank-aware"
             )
+        self._check_range(tile)
         tile_type = tile.tile_type
         if tile.col is not None and tile.row is not None:
             there = self.get_tile_type(tile.col, tile.row)
             if tile_type not in (None, there):
-                raise DesignError(f"{tile} (made at {tile._loc}) cannot be: {_rows(tile, there)}")
+                raise DesignError(
+                    explain(
+                        f"{_wanted(tile)} is asked for at ({tile.col}, {tile.row}), but {_rows(tile, there)}.",
+                        phrase=f"declared logical tile type does not match the tile type at coordinates ({tile.col}, {tile.row})",
+                        hint="a Worker needs a compute tile; leave tile= out to have one chosen.",
+                        loc=tile._loc,
+                    )
+                )
             tile_type = there
         if tile_type is None:
             raise DesignError(f"{tile} (made at {tile._loc}) needs a tile_type or both coordinates")
-        self._check_range(tile)
         return graph.LogicalTile(kind_of(tile_type), tile.col, tile.row)
 
     def _check_range(self, tile: Tile) -> None:
-        for name, at, count in (("column", tile.col, self.cols), ("row", tile.row, self.rows)):
-            if at is not None and not 0 <= at < count:
-                raise DesignError(f"{tile} has {name} {at}; tiles of {self._device} have {name}s 0 to {count - 1}")
+        for name, at, limit in (("column", tile.col, self.cols), ("row", tile.row, self.rows)):
+            if at is not None and not 0 <= at < limit:
+                raise DesignError(
+                    explain(
+                        f"Tile({tile.col}, {tile.row}) does not exist: {self._device} has {name}s 0 to {limit - 1}.",
+                        phrase=f"{name} index ({at}) must be less than the number of {name}s in the device ({limit})",
+                        hint="Tile takes the column first, then the row: row 0 is the shim, row 1 the MemTiles, rows 2 to 5 the "
+                        "compute tiles.",
+                        loc=tile._loc,
+                    )
+                )
+
+
+def _wanted(tile: Tile) -> str:
+    names = {AIETileType.CoreTile: "a compute tile", AIETileType.MemTile: "a MemTile"}
+    return "a shim tile" if tile.tile_type is None else names.get(tile.tile_type, "a shim tile")
 
 
 def _rows(tile: Tile, there: AIETileType) -> str:

@@ -19,6 +19,7 @@ from npusim.frontends.iron.layouts import flatten_fn_args
 from npusim.frontends.iron.objectfifo import ObjectFifo
 from npusim.frontends.tracing import DesignTypeError, emit, here, tracing
 from npusim.ir import FOREVER
+from npusim.messages import count, explain
 
 
 class Worker(ObjectFifoEndpoint):
@@ -137,8 +138,24 @@ class Worker(ObjectFifoEndpoint):
                 for _ in traced_for(FOREVER, None, None, None, True, self._loc):
                     pass
             else:
-                self.core_fn(*self.fn_args)
+                self._call(self.core_fn)
         emit("aie.end", loc=self._loc)
+
+    def _call(self, core_fn: Callable[..., Any]) -> None:
+        try:
+            core_fn(*self.fn_args)
+        except TypeError as error:
+            inside = error.__traceback__ and error.__traceback__.tb_next
+            if inside is not None:  # not the call itself
+                raise
+            raise DesignTypeError(
+                explain(
+                    f"the core function of {self.what} cannot be called with the {count(len(self.fn_args), 'argument')} that fn_args "
+                    "lists.",
+                    phrase=str(error),
+                    hint="fn_args gives the core function's parameters, one by one and in their order.",
+                )
+            ) from error
 
 
 def _compute_tile(tile: Tile, scheme: str | None) -> Tile:
