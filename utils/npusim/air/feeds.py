@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from npusim.air.moves import Moved, Walk
@@ -28,7 +28,7 @@ class MemFeed:
         self._sim, self.party = sim, party
         self.launches: Launches = deque()
         self._run = party.script()
-        self._ids = _matters(party)
+        self._ids = self.asks_for_ids = _matters(party)
         self._known: dict[tuple[int, ...], dict[FedEnd, list[RelayTransfer]]] = {}
         self.ends = [sim.fed[end] for end in sim.air.channel_of if end.party is party]
         self._earlier: dict[MemBuffer, dict[tuple[FedEnd, Walk, bool], None]] = {}
@@ -95,9 +95,10 @@ class CoreFeed:
         self.launches: Launches = deque()
         filled = {op.operands[0] for op in party.projection.moves if op.name == "air.get"}
         follow = [(value, len(copies)) for value, copies in states.items() if value in filled]
-        self._events = (
-            script(party.projection, only="get", follow=follow)(self.launches) if party.foreseen and filled else None
-        )
+        run = script(party.projection, only="get", follow=follow) if party.foreseen and filled else None
+        self._events = run(self.launches) if run else None
+        self.taken = 0  # events so far
+        self.events_of_launch = _count(run(deque(list(sim.parties.launches)[:1]))) if run else 0
         self._transfers: dict[Event, GetTransfer] = {}
 
     def pull(self, end: FedEnd) -> bool:
@@ -109,6 +110,7 @@ class CoreFeed:
             event = next(events)
             if event is None:
                 return False
+            self.taken += 1
             number, copy, released, *rest = event
             key = (number, copy, *rest)
             transfer = known.get(key)
@@ -138,6 +140,11 @@ class CoreFeed:
         bd = BufferDescriptor(state.buffer, part.offset, part.length, part.dims)
         array = self._sim.memory[state.buffer] if self._sim.data else None
         return kind(self._sim.fed[end], bd, array, move.loc, str(move), state)
+
+
+def _count(events: Iterator[Event | None]) -> int:
+    """How many events a script has for what it was given."""
+    return sum(1 for _ in iter(lambda: next(events), None))
 
 
 def _matters(party: MemParty) -> bool:

@@ -13,12 +13,14 @@ from npusim.air.hostplan import HostPlan
 from npusim.air.machine import AirCore, AirMachine
 from npusim.air.moves import Moved, Walk
 from npusim.air.parts import CoreParty, End, Party
+from npusim.air.periodic import LaunchPeriodicity
 from npusim.air.spread import pieces
 from npusim.air.streams import AirStream
 from npusim.air.transfers import BufferState, FedEnd
 from npusim.engine.channel import End as ChannelEnd
 from npusim.engine.core import Surroundings
 from npusim.engine.loop import Waitable
+from npusim.engine.periodic import Periodicity
 from npusim.engine.plan import Action
 from npusim.engine.simulator import Simulator
 from npusim.errors import DeadlockError
@@ -42,7 +44,7 @@ class AirSimulator(Simulator):
         self.feeds: list[MemFeed | CoreFeed] = []
         self.arrived = Waitable()
         self.queues: dict[CoreProgram, deque[tuple[int, ...]]] = {}
-        super().__init__(machine, **how | {"periodic": False})
+        super().__init__(machine, **how)
 
     @property
     def parties_by_channel(self) -> dict[DmaChannel, list[End]]:
@@ -145,6 +147,9 @@ class AirSimulator(Simulator):
         for end in self.fed.values():
             self.loop.wake(end.arrived)
         return actions
+
+    def _periodicity(self, actions: list[Action]) -> Periodicity:
+        return LaunchPeriodicity(self, actions, self.boundaries)
 
     def _report(self, begun: int, resumptions: int, cascaded: int) -> Report:
         report = super()._report(begun, resumptions, cascaded)
