@@ -55,7 +55,9 @@ class HostPlan:
         self._hosts: dict[Value, HostBuffer] = {}
         moves: list[Moved] = [op.attrs["move"] for op in self._parties.host.projection.moves]
         self._written = {move.memref for move in moves if move.side == "get"}
-        self._open: dict[Value, list[tuple[int, _Task]]] = defaultdict(list)  # started, not known to be done: (action, task)
+        self._open: dict[Value, list[tuple[int, _Task]]] = defaultdict(
+            list
+        )  # started, not known to be done: (action, task)
         self.actions: list[Action] = []
         self.boundaries: list[int] = []  # the place in ``actions`` where each launch begins
 

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from npusim.air import corecode  # noqa: F401  (serves the operations of AIR cores)
+from npusim.air import corecode, corevectors  # noqa: F401  (they serve the operations of AIR cores)
 from npusim.air.corecode import CoreLinks
 from npusim.air.feeds import CoreFeed, MemFeed, known_end
 from npusim.air.hostplan import HostPlan

@@ -30,6 +30,8 @@ class Touched:
             for op in walk(core.body):
                 if op.name == "func.call":
                     data |= _bound(core, op.operands)
+                elif op.name == "vector.transfer_write":
+                    data |= _bound(core, op.operands[1:2])
                 elif op.name == "memref.store":
                     for buffer in _bound(core, op.operands[1:2]):
                         writers.setdefault(buffer, set()).add(core)

@@ -36,8 +36,18 @@ _AIR: tuple[Source, ...] = (
 )
 _BACKEND: tuple[Source, ...] = ((".backend", "AirBackend AirBackendError"),)
 
+_TYPES: Source = (".api.types", "DType bf16 f16 f32 i16 i32 i8 ui16 ui32 ui8")
+
 TABLE: dict[str, tuple[Source, ...]] = {
     "air": (),
+    "air.api": (
+        _TYPES,
+        (".api.values", "Buffer BufferSlice Scope Tensor TensorSlice Token"),
+        (".api.launches", "CompiledKernel LaunchContext Symbol compile launch symbol tensor"),
+        (".api.herds", "HerdContext alloc dealloc herd sequential"),
+    ),
+    "air.api.ops": ((".api.ops", "*"),),
+    "air.api.types": (_TYPES, (".api.types", "dtype_of")),
     "air.ir": _IR,
     "air.extras": (),
     "air.extras.types": ((".types", "*TYPE_FUNCTIONS"),),
