@@ -14,11 +14,15 @@ import pytest
 from nbclient import NotebookClient
 
 from npulab import book
-from npulab.student import CHECK_TAG, SOLUTION_TAG, cell_name, solution_blocks, student_notebook, tags
+from npulab.student import CHECK_TAG, SOLUTION_TAG, cell_name, solution_blocks, solution_source, student_notebook, tags
 
 ROOT = Path(__file__).resolve().parents[2]
 CHAPTERS = book.chapters(ROOT)
 PARAMETERS = [pytest.param(path, id=path.stem) for path in CHAPTERS]
+REFERENCE = ("accuracy", "api", "devices", "messages")
+"""Notebooks to look things up in: they have no exercises, and say so in their metadata (``npulab: {page: reference}``)."""
+TAUGHT = [pytest.param(path, id=path.stem) for path in CHAPTERS if path.stem not in REFERENCE]
+SECTIONS = ("Overview", "Summary", "What is next", "Exercises")
 
 
 def read(path: Path) -> Any:
@@ -70,6 +74,33 @@ def test_each_check_follows_an_exercise(path: Path) -> None:
             assert todo, f"{where} checks nothing that the reader wrote"
             todo = 0
     assert not todo, f"the last exercise of {path.name} has no check cell"
+
+
+@pytest.mark.parametrize("path", PARAMETERS)
+def test_reference_pages_say_so_and_chapters_do_not(path: Path) -> None:
+    notebook = read(path)
+    is_reference = notebook["metadata"].get("npulab", {}).get("page") == "reference"
+    assert is_reference == (path.stem in REFERENCE)
+    checks = [cell for cell in notebook["cells"] if CHECK_TAG in tags(cell)]
+    assert not (is_reference and checks), "a reference page has exercises: it is a chapter"
+
+
+@pytest.mark.parametrize("path", TAUGHT)
+def test_chapter_follows_the_pattern(path: Path) -> None:
+    """At least three exercises, the sections that every chapter has, in order, and cells that can be taken in at a glance."""
+    cells = read(path)["cells"]
+    checks = [cell for cell in cells if CHECK_TAG in tags(cell)]
+    assert len(checks) >= 3
+    headings = [
+        line.removeprefix("## ").strip()
+        for cell in cells
+        if cell["cell_type"] == "markdown"
+        for line in cell["source"].splitlines()
+        if line.startswith("## ")
+    ]
+    assert [heading for heading in headings if heading in SECTIONS] == list(SECTIONS)
+    shown = [cell for cell in cells if cell["cell_type"] == "code" and not {"remove-cell", "remove-input"} & set(tags(cell))]
+    assert [cell["id"] for cell in shown if len(solution_source(cell["source"]).splitlines()) > 15] == []
 
 
 @pytest.mark.parametrize("path", PARAMETERS)

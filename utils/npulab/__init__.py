@@ -35,7 +35,7 @@ _HOMES = {
     "source": "sources",
     "numbers": "prose",
 }
-_MODULES = ("check", "draw", "measure", "roofline")
+_MODULES = ("check", "draw", "measure", "reference", "roofline", "served")
 
 __all__ = [
     "use",
@@ -52,7 +52,9 @@ __all__ = [
     "check",
     "draw",
     "measure",
+    "reference",
     "roofline",
+    "served",
 ]
 
 
