@@ -149,6 +149,7 @@ FORMULAS_NOT_TYPESET = """
 const bad = e => !e.querySelector('mjx-container') || e.querySelector('mjx-merror, mjx-mtext[style*="color: red"]');
 return [...document.querySelectorAll('article .math')].filter(bad).map(e => e.textContent.slice(0, 60));
 """
+SEARCH_RESULTS = "return [...document.querySelectorAll('#search-results li a')].map(link => link.href);"
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -175,8 +176,8 @@ def test_search_finds_a_word_of_the_text(browser: Browser, site: str) -> None:
     box = next(found for found in browser.driver.find_elements(By.CSS_SELECTOR, "input[type=search]") if found.is_displayed())
     box.send_keys("intensity", Keys.ENTER)
     wait = WebDriverWait(browser.driver, 20)
-    links = wait.until(lambda driver: driver.find_elements(By.CSS_SELECTOR, "#search-results li a"))
-    assert any(urlsplit(str(link.get_attribute("href"))).path == f"/{PAGES[0]}.html" for link in links)
+    # Results come in one by one.
+    wait.until(lambda _: f"/{PAGES[0]}.html" in [urlsplit(link).path for link in browser.run(SEARCH_RESULTS)])
     traffic = browser.traffic()
     assert traffic.failed == [] and traffic.external(site) == [] and traffic.console == []
 

@@ -165,7 +165,8 @@ def run_jupyter_book(root: Path) -> None:
     # Without its own traceback, which buries the notebook's.
     program = "import sys; sys.tracebacklimit = 0; from jupyter_book.cli.main import main; main()"
     command = [sys.executable, "-c", program, "build", str(root), "--path-output", str(root)]
-    command += ["-W", "-n", "--keep-going", "--quiet"]
+    # --all: pages that did not change link to ids in those that did (citations, terms), so every page is written anew.
+    command += ["-W", "-n", "--keep-going", "--quiet", "--all"]
     # Notebooks start their kernel by name: let that be this Python's own, not a user's.
     environment = os.environ | {"JUPYTER_PREFER_ENV_PATH": "1", "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
     run = subprocess.run(  # its standard output only says where the site is; warnings and errors come on the other one
