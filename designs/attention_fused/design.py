@@ -172,8 +172,8 @@ def send_head(shape, head, position, q, k, v):
         )  # fmt: skip
     for stage in range(STAGES):
         keys = affine_of(
-            lambda y: AffineExpr.get_floor_div(y * at_once + head, group) * (shape.lk * shape.dk)
-            + stage * rows * shape.dk,
+            lambda y, first=stage * rows * shape.dk: AffineExpr.get_floor_div(y * at_once + head, group) * (shape.lk * shape.dk)
+            + first,
             ly,
         )
         ChannelPut(
@@ -182,8 +182,8 @@ def send_head(shape, head, position, q, k, v):
         )  # fmt: skip
     for stage in range(STAGES):
         values = affine_of(
-            lambda y, z: (AffineExpr.get_floor_div(y * at_once + head, group) * dv_slices + z) * (shape.lk * BLOCK)
-            + stage * rows * BLOCK,
+            lambda y, z, first=stage * rows * BLOCK: (AffineExpr.get_floor_div(y * at_once + head, group) * dv_slices + z) * (shape.lk * BLOCK)
+            + first,
             ly, lz,
         )  # fmt: skip
         ChannelPut(
