@@ -66,7 +66,7 @@ CONSTANTS: dict[str, Fact[float]] = {
     "lookup": _c(16, "cycles/vector", "two tables, four lookups a cycle on both load units (aie::lut<4>)", "M"),
     # Matrix products.
     "emulated_step": _c(
-        22.1,
+        15.0,
         "cycles/2x2x1 blocks of 8x8x8",
         "CALIBRATED on AMD's fused attention, 16384 tokens, 2 heads, 40.1 ms; see designs.kernels.calibration",
         "M",

@@ -181,3 +181,30 @@ def test_a_cascade_that_goes_up_is_refused(tmp_path):
 def test_twice_the_keys_a_block_are_refused(tmp_path):
     with pytest.raises((ValueError, DesignError, DeadlockError), match=r"memory|bytes|multiple|match"):
         broken(tmp_path, "BLOCK = 64  #", "BLOCK = 128  #")
+
+
+@pytest.mark.parametrize(
+    ("lq", "heads", "milliseconds", "within"),
+    [
+        (16384, 2, 40.1, 0.02),  # what the kernels' cycles were fitted to
+        (32768, 12, 910.7, 0.10),  # for comparison only: 3622 GFLOP/s
+    ],
+)
+def test_published_times_of_long_sequences(lq, heads, milliseconds, within):
+    design = load_design(DESIGN, "npu2", lq=lq, num_heads=heads)
+    arrays = [np.zeros((heads, lq, 64), bfloat16) for _ in range(4)]
+    report = simulate(design, arrays, kernels=MODELS, data=False, trace=False)
+    assert report.seconds * 1e3 == pytest.approx(milliseconds, rel=within)
+
+
+def test_the_launch_that_the_calibration_counts():
+    from designs.kernels import calibration
+
+    launches = []
+    for lq in (2048, 4096):
+        _, _, report = run("npu2", lq, 2, data=False)
+        launches.append(report.cycles / (lq // 256))
+    rounds = (launches[1] - launches[0]) / (4096 // 256 - 2048 // 256)
+    beside = launches[0] - 2048 // 256 * rounds
+    assert beside == pytest.approx(calibration.FUSED_LAUNCH, rel=0.01)
+    assert rounds == pytest.approx(calibration.fused_round(), rel=0.01)

@@ -44,11 +44,12 @@ def test_microkernels():
 
 
 def test_points_of_comparison():
-    """Not fitted: long sequences within ten percent; short ones too fast by what the host takes."""
+    """Not fitted: long sequences within ten percent; of short ones the fused mapping is too slow, IRON's estimate, which leaves
+    the host out, too fast."""
     residuals = {(r["design"], r["length"], r["heads"]): r["error_percent"] for r in calibration.residuals()}
     assert abs(residuals["fused", 32768, 12]) < 10
     assert abs(residuals["iron", 32768, 12]) < 10
-    assert -60 < residuals["fused", 1024, 12] < residuals["fused", 2048, 12] < 0
+    assert 0 < residuals["fused", 1024, 12] < residuals["fused", 2048, 12] < 40
     assert 50e-6 < calibration.unexplained_host_seconds() < 150e-6
 
 
