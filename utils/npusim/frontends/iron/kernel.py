@@ -180,8 +180,12 @@ class Kernel(BaseKernel):
         return self._link_with_mode
 
     def _declaration(self) -> graph.KernelDecl:
+        """With the source of the ExternalFunction that is compiled to the same object file, if there is one."""
         declared = super()._declaration()
         declared.object_file = self._object_file_name
+        beside = next((f for f in ExternalFunction._instances if f._object_file_name == self._object_file_name), None)
+        if beside is not None:
+            beside.lend_source(declared)
         return declared
 
 
@@ -275,13 +279,18 @@ class ExternalFunction(Kernel):
         return f"ExternalFunction({self._name!r}, digest={self._content_digest()})"
 
     def _declaration(self) -> graph.KernelDecl:
-        declared = super()._declaration()
+        declared = BaseKernel._declaration(self)
+        declared.object_file = self._object_file_name
+        declared.source_name = self._original_name
+        self.lend_source(declared)
+        return declared
+
+    def lend_source(self, declared: graph.KernelDecl) -> None:
+        """Write into a declaration where its code comes from and how it is compiled."""
         declared.source_file = None if self._source_file is None else str(self._source_file)
         declared.source_string = self._source_string
-        declared.source_name = self._original_name
         declared.compile_flags = tuple(self._compile_flags)
         declared.include_dirs = tuple(map(str, self._include_dirs))
-        return declared
 
 
 def _check_inline(name: str, object_file: str | None, prefix: str | None, chess: bool, inline: bool) -> None:
