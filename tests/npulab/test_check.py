@@ -134,6 +134,8 @@ def test_number_tells_which_way_and_by_which_factor(got: float, words: str) -> N
 def test_number(capsys: pytest.CaptureFixture[str]) -> None:
     check.number(0.3334, 1 / 3, unit="FLOP/B", name="the intensity")
     assert "the intensity is right: 0.3334 FLOP/B" in said(capsys)
+    check.number(13_631_488, 13_631_488, unit="B", name="the sum")
+    assert "the sum is right: 13,631,488 B" in said(capsys)
     with fails("array of shape"):
         check.number([1, 2], 1.0)
     with pytest.raises(CheckFailed) as caught:

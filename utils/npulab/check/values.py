@@ -129,10 +129,15 @@ def number(
     if value.ndim:
         fail(f"{name} is an array of shape {value.shape}, not one number")
     if abs(float(value) - want) <= rtol * abs(want):
-        ok(f"{name} is right: {float(value):.6g} {unit}".rstrip())
+        ok(f"{name} is right: {_plain(float(value))} {unit}".rstrip())
         return
     known = known_mistake(float(value), want, mistakes, rtol, 0.0) or hint or _factor(float(value), want)
-    fail(f"{name} is too {'large' if value > want else 'small'}", f"got {float(value):.6g} {unit}".rstrip(), hint=known)
+    fail(f"{name} is too {'large' if value > want else 'small'}", f"got {_plain(float(value))} {unit}".rstrip(), hint=known)
+
+
+def _plain(value: float) -> str:
+    """Whole numbers in full, such as bytes; six digits of others."""
+    return f"{value:,.0f}" if value.is_integer() and abs(value) < 1e15 else f"{value:.6g}"
 
 
 def _factor(got: float, want: float) -> str:
