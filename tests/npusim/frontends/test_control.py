@@ -246,7 +246,7 @@ def test_values_stay_in_their_loop() -> None:
         u[0]
 
     for core in (sum_, variable, branch, acquired):
-        with pytest.raises(DesignError, match=r"does not dominate.*iter_args"):
+        with pytest.raises(DesignError, match=r"(?s)does not dominate.*iter_args"):
             resolve(core)
 
 

@@ -183,13 +183,13 @@ def test_group_rules() -> None:
         c.drain(b)
         tg.finish()
 
-    with pytest.raises(DesignError, match=r"failed to close task groups: TaskGroup\(1\)"):
+    with pytest.raises(DesignError, match=r"Failed to close task groups: TaskGroup\(1\)"):
         sequence(left_open)
     with pytest.raises(DesignError, match="mixes transfers with group= and without"):
         sequence(mixed)
     with pytest.raises(DesignError, match="made inside the sequence function"):
         TaskGroup()
-    with pytest.raises(DesignError, match="belongs in the host sequence"):
+    with pytest.raises(DesignError, match="outside of the host sequence"):
         TaskGroup(7).finish()
 
 
@@ -350,7 +350,7 @@ def test_barrier() -> None:
 
 def test_barrier_rules() -> None:
     bar = WorkerRuntimeBarrier()
-    with pytest.raises(DesignError, match="no worker has been registered for this barrier"):
+    with pytest.raises(DesignError, match="No workers have been registered for this barrier"):
         resolve(lambda a, b: bar.wait_for_value(1))
     with pytest.raises(DesignError, match="does not belong in the host sequence"):
         sequence(lambda a, b, p, c, g: g.wait_for_value(1), extra=[bar], more=[bar])
@@ -389,7 +389,7 @@ def test_scratchpad_rules() -> None:
         resolve(lambda a, b, p: None, extra=[ScratchpadParameter("g", np.float32)])
     with pytest.raises(DesignError, match="works only while"):
         ScratchpadParameter("g", np.int32).read()
-    with pytest.raises(DesignError, match="belongs in the host sequence"):
+    with pytest.raises(DesignError, match="outside of the host sequence"):
         sync_parameters()
 
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from npusim.errors import DesignError
-from npusim.frontends.tracing import DesignTypeError, emit
+from npusim.frontends.tracing import DesignTypeError, emit, here
 from npusim.ir import Value
+from npusim.messages import explain
 from npusim.types import MemRefType, numpy_dtype
 
 if TYPE_CHECKING:
@@ -122,8 +123,12 @@ def coerce(lhs: Any, rhs: Any, symbol: str) -> tuple[ScalarValue, ScalarValue]:
     if "index" in (lhs.dtype, rhs.dtype) and is_integer(lhs.dtype) and is_integer(rhs.dtype):
         return lhs, cast("index_cast", rhs, lhs.dtype)
     raise DesignError(
-        f"{lhs.dtype} {symbol} {rhs.dtype}: both operands must have one type; convert one with aie.dialects.arith "
-        "(extsi, trunci, sitofp, fptosi, extf, truncf), or use one element type"
+        explain(
+            f"{lhs.dtype} {symbol} {rhs.dtype}: both operands must have one type, the core converts nothing by itself.",
+            phrase="can't coerce other=ScalarValue(...) to self=ScalarValue(...)",
+            hint="convert one with aie.dialects.arith (extsi, trunci, sitofp, fptosi, extf, truncf), or use one element type.",
+            loc=here(),
+        )
     )
 
 

@@ -21,6 +21,7 @@ from typing import Any, Literal
 
 from npusim.errors import DesignError, NpuError
 from npusim.ir import UNKNOWN, Block, Loc, Op, Region, Value
+from npusim.messages import explain
 from npusim.types import Type
 
 Kind = Literal["core", "sequence", "launch", "segment", "herd"]
@@ -166,10 +167,11 @@ def check_use(value: Value, into: Scope, loc: Loc) -> None:
 
 
 def _not_dominated(which: str, loc: Loc) -> str:
-    return (
-        f"a value {which}, inside a range_ loop or if_, is used at {loc} outside of it (it does not dominate that use): "
-        "Python names outlive a traced loop, values do not; carry it out with range_(..., iter_args=[...]) and yield_, "
-        "or through an element of a buffer"
+    return explain(
+        f"a value {which}, inside a range_ loop or if_, is used at {loc} outside of it. Python names outlive a traced loop, values do "
+        "not.",
+        phrase="operand #0 does not dominate this use",
+        hint="carry it out with range_(..., iter_args=[...]) and yield_, or through an element of a buffer.",
     )
 
 

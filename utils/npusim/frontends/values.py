@@ -11,9 +11,10 @@ from typing import Any, Never
 
 from npusim.errors import DesignError
 from npusim.frontends import operators as ops
-from npusim.frontends.tracing import DesignTypeError, emit
+from npusim.frontends.tracing import DesignTypeError, emit, here
 from npusim.frontends.views import index_values, subview
 from npusim.ir import Op, Value
+from npusim.messages import explain
 from npusim.types import MemRefType
 
 
@@ -80,7 +81,7 @@ class ScalarValue(TracedValue):
 
     def _runtime(self, what: str, hint: str) -> str:
         made = f" (made at {self.value.owner.loc})" if isinstance(self.value.owner, Op) else ""
-        return f"a run-time {self.value.type}{made}: {what}; {hint}"
+        return explain(f"a run-time {self.value.type}{made}: {what}.", hint=f"{hint}.", loc=here())
 
     # Where Python would decide while tracing. The real tracer lets `if` pass and always takes the branch.
 

@@ -10,6 +10,7 @@ from npusim.frontends.iron.context import design, warn
 from npusim.frontends.iron.enums import LockAction
 from npusim.frontends.iron.lock import use_lock
 from npusim.frontends.tracing import emit, here, need
+from npusim.messages import explain
 
 
 class WorkerRuntimeBarrier:
@@ -36,8 +37,12 @@ class WorkerRuntimeBarrier:
         need(f"{what} of a WorkerRuntimeBarrier", "core")
         if self._home is not design("a barrier") or not self.worker_locks:
             raise DesignError(
-                f"no worker has been registered for this barrier (made at {self._loc}): pass it to the Worker in fn_args, "
-                f"then call {what}"
+                explain(
+                    f"{what} of a barrier (made at {self._loc}) that was not given to the worker.",
+                    phrase="No workers have been registered for this barrier. Need to pass the barrier as an argument to the worker.",
+                    hint="list the barrier in the Worker's fn_args, and take it as a parameter of the core function.",
+                    loc=here(),
+                )
             )
         return self.worker_locks[-1]
 

@@ -139,7 +139,7 @@ class Device(Resolvable):
             if tile_type not in (None, there):
                 raise DesignError(
                     explain(
-                        f"{_wanted(tile)} is asked for at ({tile.col}, {tile.row}), but {_rows(tile, there)}.",
+                        f"{_wanted(tile)} is asked for, but {_rows(tile, there)}.",
                         phrase=f"declared logical tile type does not match the tile type at coordinates ({tile.col}, {tile.row})",
                         hint="a Worker needs a compute tile; leave tile= out to have one chosen.",
                         loc=tile._loc,

@@ -14,8 +14,9 @@ from npusim.frontends.iron.endpoint import ObjectFifoEndpoint
 from npusim.frontends.iron.enums import ObjectFifoPort
 from npusim.frontends.iron.layouts import PadDims, StreamDims
 from npusim.frontends.iron.resolvable import Resolvable
-from npusim.frontends.tracing import DesignTypeError, emit, need
+from npusim.frontends.tracing import DesignTypeError, emit, here, need
 from npusim.frontends.values import wrap
+from npusim.messages import explain
 from npusim.types import MemRefType, SubviewType
 
 if TYPE_CHECKING:
@@ -75,11 +76,23 @@ class ObjectFifoHandle(Resolvable):
             raise DesignTypeError(f"{what}() of {self.name!r} needs an int known while tracing, got {num_elem!r}")
         if num_elem > self._depth:
             raise DesignError(
-                f"{what}({num_elem}) on the {self.handle_type} handle of {self.name!r} is more than its depth "
-                f"{self._depth}: make it deeper, as in {self.handle_type}(depth={num_elem})"
+                explain(
+                    f"{what}({num_elem}) on the {self.handle_type} handle of ObjectFifo {self.name!r} is more than its depth "
+                    f"{self._depth}.",
+                    phrase=f"Number of elements to {what} {num_elem} must be smaller than depth {self._depth}",
+                    hint=f"make that end deeper, as in {self.handle_type}(depth={num_elem}), or {what} fewer objects at once.",
+                    loc=here(),
+                )
             )
         if num_elem < 1:
-            raise DesignError(f"{what}({num_elem}) of {self.name!r}: at least one object must be asked for")
+            raise DesignError(
+                explain(
+                    f"{what}({num_elem}) of ObjectFifo {self.name!r}: at least one object must be asked for.",
+                    phrase="Must consume at least one element",
+                    hint=f"write {what}(1).",
+                    loc=here(),
+                )
+            )
         return int(num_elem)
 
     def _use(self, what: str) -> None:
@@ -186,13 +199,18 @@ class ObjectFifoHandle(Resolvable):
     def endpoint(self, endpoint: ObjectFifoEndpoint) -> None:
         if self._endpoint is not None and self._endpoint != endpoint:
             hint = (
-                "a fifo has one producer, and prod() gives the same handle each time"
+                "a fifo has one producer, and prod() gives the same handle each time: give each worker its own fifo."
                 if self._is_prod
-                else "call cons() once for each consumer"
+                else "call cons() once for each consumer."
             )
             raise DesignError(
-                f"the {self.handle_type} handle of ObjectFifo {self.name!r} is already used by {_who(self._endpoint)}, it "
-                f"cannot also be used by {_who(endpoint)}: {hint}"
+                explain(
+                    f"the {self.handle_type} handle of ObjectFifo {self.name!r} is already used by {_who(self._endpoint)}, so it "
+                    f"cannot also be used by {_who(endpoint)}.",
+                    phrase=f"Endpoint already set for ObjectFifoHandle {self.name}.{self.handle_type}",
+                    hint=hint,
+                    loc=here(),
+                )
             )
         self._endpoint = endpoint
 

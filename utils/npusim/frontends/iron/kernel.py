@@ -22,6 +22,7 @@ from npusim.frontends.tracing import emit, here, need
 from npusim.frontends.values import MemRefValue
 from npusim.frontends.views import contiguous, strides_of
 from npusim.ir import Value
+from npusim.messages import explain
 from npusim.types import MemRefType, element_name
 
 
@@ -78,7 +79,13 @@ class BaseKernel(Resolvable):
         need(f"calling kernel {self._name!r}", "core")
         if len(args) != len(self._arg_types):
             raise DesignError(
-                f"kernel {self._name!r} (declared at {self._loc}) expects {len(self._arg_types)} argument(s), got {len(args)}"
+                explain(
+                    f"kernel {self._name!r} (declared at {self._loc}) expects {len(self._arg_types)} arguments, got {len(args)}.",
+                    details=[f"argument {i}: {kind}" for i, kind in enumerate(self._op.arg_types if self._op else ())],
+                    phrase=f"Kernel {self._name!r} expects {len(self._arg_types)} argument(s), but {len(args)} were provided.",
+                    hint="call it with what its declaration lists.",
+                    loc=here(),
+                )
             )
         if self._op is None or self._home is not design(f"kernel {self._name!r}"):
             raise DesignError(
@@ -107,15 +114,18 @@ class BaseKernel(Resolvable):
 
     def _mismatch(self, index: int, arg: Any, kind: MemRefType | str) -> str:
         got = str(arg.type) if hasattr(arg, "type") and not isinstance(arg, type) else f"{arg!r}"
-        hint = ""
+        elements, hint = "", "declare the kernel with the type that it is called with."
         if isinstance(arg, np.generic):
-            hint = "; convert the numpy scalar with int() or float()"
+            hint = "convert the numpy scalar with int() or float()."
         elif isinstance(arg, MemRefValue) and isinstance(kind, MemRefType):
-            hint = (
-                f" ({arg.memref.size} elements for {kind.size}); only a contiguous array is flattened, to a 1-D argument of "
-                "the same element type and count"
-            )
-        return f"argument {index} of kernel {self._name!r} (declared at {self._loc}) is {kind}, got {got}{hint}"
+            elements = f" ({arg.memref.size} elements for {kind.size})"
+            hint += " A contiguous array is flattened to a 1-D argument of the same element type and count, nothing else."
+        return explain(
+            f"argument {index} of kernel {self._name!r} (declared at {self._loc}) is {kind}, got {got}{elements}.",
+            phrase=f"operand type mismatch: expected operand type '{kind}', but provided '{got}' for operand number {index}",
+            hint=hint,
+            loc=here(),
+        )
 
     def resolve(self, loc: Any = None, ip: Any = None) -> None:
         into = design(f"kernel {self._name!r}")

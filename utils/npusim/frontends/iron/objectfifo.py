@@ -18,6 +18,7 @@ from npusim.frontends.iron.layouts import PadDims, StreamDims, array_type, pad_d
 from npusim.frontends.iron.link import ObjectFifoLink
 from npusim.frontends.iron.resolvable import NotResolvedError, Resolvable
 from npusim.frontends.tracing import here
+from npusim.messages import explain
 from npusim.types import MemRefType
 
 
@@ -52,7 +53,14 @@ class ObjectFifo(Resolvable):
         self._loc = here()
         self.name = f"of{next(ObjectFifo._of_index)}" if name is None else name
         if depth is not None and depth < 1:
-            raise DesignError(f"ObjectFifo {self.name!r} needs a depth of at least 1, got {depth}")
+            raise DesignError(
+                explain(
+                    f"ObjectFifo {self.name!r} needs a depth of at least 1, got {depth}.",
+                    phrase=f"Default ObjectFifo depth must be > 0, but got {depth}",
+                    hint="depth 1 is a single buffer; depth 2, the default, lets both sides work at once.",
+                    loc=self._loc,
+                )
+            )
         if plio:
             raise UnsupportedError(
                 f"ObjectFifo {self.name!r}: plio=True (Versal's PL) is not served; NPUs have no PLIO"
@@ -181,12 +189,12 @@ class ObjectFifo(Resolvable):
         return [self._prod.endpoint, *(c.endpoint for c in self._cons if c.endpoint is not None)]
 
     def _unused(self, end: str, call: str, does: str) -> str:
-        why = f"nobody {does} it: give {call} to a Worker, to Runtime, or to forward(), split() or join()"
+        problem = f"nobody {does} ObjectFifo {self.name!r}."
+        hint = f"give its {call} to a Worker, to Runtime, or to forward(), split() or join()."
         if end == "Cons" and self._cons:
-            why = (
-                "a handle from cons() is used by nobody; each call makes one more consumer, so call it once and keep it"
-            )
-        return f"{end} endpoint not set for ObjectFifo {self.name!r} (made at {self._loc}): {why}"
+            problem = f"a handle that cons() of ObjectFifo {self.name!r} gave is used by nobody."
+            hint = "each call of cons() makes one more consumer: call it once for each user, and keep the handle."
+        return explain(problem, phrase=f"{end} endpoint not set for ObjectFifo", hint=hint, loc=self._loc)
 
     def tiles(self, cons_only: bool = False) -> list[Tile]:
         """The tiles of its ends."""

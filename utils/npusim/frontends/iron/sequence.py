@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from npusim.errors import DesignError
 from npusim.frontends.iron.hosttasks import dma_await_task, dma_free_task
-from npusim.frontends.tracing import current
+from npusim.frontends.tracing import current, here
 from npusim.frontends.values import wrap
 from npusim.ir import Op
+from npusim.messages import explain
 
 if TYPE_CHECKING:
     from npusim.frontends.iron.runtime import Runtime
@@ -24,8 +25,13 @@ def active(what: str) -> ActiveSequence:
     scope = current()
     if not _active or (scope is not None and scope.kind != "sequence"):
         raise DesignError(
-            f"{what} belongs in the host sequence: call it in the sequence function given to Runtime(seq_fn, fn_args), "
-            "which Program.resolve_program() traces"
+            explain(
+                f"{what} is called outside of the host sequence.",
+                phrase="No active runtime sequence: fill()/drain() and TaskGroup() must be called from within the function passed to "
+                "Runtime(seq_fn, fn_args).",
+                hint="call it in the sequence function given to Runtime(seq_fn, fn_args), which resolve_program() runs.",
+                loc=here(),
+            )
         )
     return _active[-1]
 
@@ -48,6 +54,10 @@ def _check_still_there(task: Op) -> None:
             f"the transfer of {task.attrs['alloc']!r} started at {task.loc} inside a range_ loop or if_ would be freed outside "
             "of it: make a TaskGroup in that body and finish() it there, or start it with managed=False and free() it"
         )
+
+
+def _transfer(task: Op) -> str:
+    return f"the transfer of {task.attrs['alloc']!r} at {task.loc}"
 
 
 class ActiveSequence:
@@ -102,11 +112,22 @@ class ActiveSequence:
         """End of the sequence: no open groups, no mixture; the implicit group finishes."""
         if self._open:
             names = ", ".join(f"{g} (made at {g._loc})" for g in self._open)
-            raise DesignError(f"failed to close task groups: {names}; call finish() on every TaskGroup")
+            raise DesignError(
+                explain(
+                    f"the host sequence ends with a task group that was never finished: {names}.",
+                    phrase=f"Failed to close task groups: {', '.join(map(str, self._open))}",
+                    hint="call finish() on every TaskGroup; that is where its transfers are waited for.",
+                )
+            )
         if self.runtime._strict_task_groups and self._used_default and self._used_explicit:
             raise DesignError(
-                "the sequence mixes transfers with group= and without, which is prohibited: put every fill() and drain() "
-                "into a TaskGroup, or none (or use managed=False and await_()/free() yourself)"
+                explain(
+                    "the host sequence mixes transfers with group= and without.",
+                    details=[f"without: {_transfer(self._default._tasks[0][0])}"] if self._default._tasks else [],
+                    phrase="Mixing explicit task groups and the default task group is prohibited. Please assign all tasks to a task "
+                    "group.",
+                    hint="put every fill() and drain() into a TaskGroup, or none.",
+                )
             )
         self.finish(self._default)
 

@@ -8,6 +8,8 @@ from npusim.errors import DesignError, UnsupportedError
 from npusim.frontends.iron import sequence
 from npusim.frontends.iron.endpoint import RuntimeEndpoint
 from npusim.frontends.iron.hosttasks import dma_start_task, shim_dma_single_bd_task
+from npusim.frontends.tracing import here
+from npusim.messages import explain
 
 if TYPE_CHECKING:
     from npusim.frontends.iron.handle import ObjectFifoHandle
@@ -80,7 +82,14 @@ def start(
 def _check_direction(handle: ObjectFifoHandle, verb: str) -> None:
     if handle._is_prod != (verb == "fill"):
         right, call = ("producer", "prod()") if verb == "fill" else ("consumer", "cons()")
-        raise DesignError(f"{verb}() is only valid on a {right} handle: use {handle.name}.{call}, not its other end")
+        raise DesignError(
+            explain(
+                f"{verb}() is called on the {handle.handle_type} handle of ObjectFifo {handle.name!r}.",
+                phrase=f"{verb}() is only valid on a {right} ObjectFifoHandle",
+                hint=f"give Runtime {handle.name}.{call}, and call {verb}() on that.",
+                loc=here(),
+            )
+        )
 
 
 def _check_data(active: sequence.ActiveSequence, data: Any, handle: ObjectFifoHandle, verb: str) -> None:

@@ -9,6 +9,7 @@ from collections import Counter
 
 from npusim import graph
 from npusim.errors import DesignError
+from npusim.messages import explain
 
 
 def verify(design: graph.Design) -> None:
@@ -30,8 +31,12 @@ def _one_core_a_tile(design: graph.Design) -> None:
             other = seen.setdefault((place[0], place[1]), core)
         if other is not core:
             raise DesignError(
-                f"two workers on one tile: {other.name!r} (made at {other.loc}) and {core.name!r} (made at {core.loc}) are "
-                f"both on {core.tile}; a compute tile has one core, so give each worker its own tile"
+                explain(
+                    f"two workers stand on one tile, {core.tile}, which has one core.",
+                    details=[f"worker {c.name!r} (made at {c.loc})" for c in (other, core)],
+                    phrase="the other core is here",
+                    hint="give each worker its own tile=Tile(col, row), or leave tile= out to have one chosen.",
+                )
             )
 
 
@@ -78,9 +83,18 @@ def _join(link: graph.Link) -> None:
     for fifo, offset in zip(link.inputs, link.src_offsets):
         if reach >= fifo.type.size:
             raise DesignError(
-                f"dims_to_stream of ObjectFifo {whole.name!r} (made at {whole.loc}) reaches element {reach} of a part that "
-                f"has {fifo.type.size} ({fifo.name!r}, at offset {offset}): on the target of a join the transform applies to "
-                f"each joined part, not to the whole object of {whole.type.size} elements"
+                explain(
+                    f"dims_to_stream of ObjectFifo {whole.name!r} reaches element {reach}, but on the target of a join it is applied "
+                    f"to each joined part, and part {fifo.name!r} has {fifo.type.size} elements.",
+                    details=[
+                        f"dims_to_stream (size, stride): {list(whole.to_stream)}",
+                        f"whole object: {whole.type.size} elements; {fifo.name!r} starts at element {offset}",
+                    ],
+                    phrase="specified output stride(s) and size(s) result in out of bounds access in join input, for index "
+                    f"{reach} in transfer of length {fifo.type.size}.",
+                    hint="write dims_to_stream for one part.",
+                    loc=whole.loc,
+                )
             )
 
 
@@ -91,6 +105,11 @@ def _cascade(cascade: graph.Cascade) -> None:
         return
     if abs(a.col - b.col) + abs(a.row - b.row) != 1:
         raise DesignError(
-            f"CascadeFlow (made at {cascade.loc}) from {a} to {b}: the tiles of a cascade must be adjacent, one row south or "
-            "one column east"
+            explain(
+                f"a cascade goes from {a} to {b}, which are no neighbours.",
+                phrase="'aie.cascade_flow' op tiles must be adjacent",
+                hint="a cascade runs from a core to its neighbour in the south (the row below) or in the east: pin the two workers "
+                "accordingly.",
+                loc=cascade.loc,
+            )
         )

@@ -79,8 +79,13 @@ class Worker(ObjectFifoEndpoint):
             self._take(arg)
         elif isinstance(arg, ObjectFifo):
             raise DesignError(
-                f"ObjectFifo {arg.name!r} cannot be given to a worker itself: give a handle, {arg.name}.prod() to produce or "
-                f"{arg.name}.cons() to consume"
+                explain(
+                    f"ObjectFifo {arg.name!r} itself is in the fn_args of a Worker, which needs a handle of it.",
+                    phrase="Cannot give an ObjectFifo directly to a worker; must give an ObjectFifoHandle obtained through "
+                    "ObjectFifo.prod() or ObjectFifo.cons()",
+                    hint="pass its prod() to produce, or its cons() to consume.",
+                    loc=self._loc,
+                )
             )
         elif isinstance(arg, WorkerRuntimeBarrier):
             self._barriers.append(arg)
@@ -92,8 +97,13 @@ class Worker(ObjectFifoEndpoint):
             buffer._tile = self._tile if buffer._tile is None else buffer._tile
         elif not buffer._explicit_tile:
             raise DesignError(
-                f"Buffer {buffer._name!r} has no explicit tile and is shared across workers; pin it to a tile "
-                "(Buffer(tile=...)) so that it is clear whose memory it is in"
+                explain(
+                    f"Buffer {buffer._name!r} is shared across workers, and it is not said whose memory it is in.",
+                    details=[f"used by {w.what}" for w in (buffer._owner_worker, self)],
+                    phrase=f"Buffer {buffer._name!r} has no explicit tile and is shared across Workers; pin it to a tile "
+                    "(Buffer(tile=...)) so placement is unambiguous.",
+                    hint="give it tile=Tile(col, row) of one of them, and pin both workers so that they are neighbours.",
+                )
             )
         self._buffers.append(buffer)
 
