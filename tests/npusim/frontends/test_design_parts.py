@@ -96,12 +96,12 @@ def test_tiles() -> None:
 @pytest.mark.parametrize(
     ("tile", "words"),
     [
-        (Tile(0, 9), "outside of npu2"),
+        (Tile(0, 9), "does not exist: npu2 has"),
         (Tile(8, 2), "columns 0 to 7"),
         (Tile(0, 1), "is a MemTile"),
         (Tile(0, 0), "is a shim tile"),
-        (Tile(col=9), "column 9"),
-        (Tile(row=-1), "row -1"),
+        (Tile(col=9), "column index \\(9\\)"),
+        (Tile(row=-1), "row index \\(-1\\)"),
     ],
 )
 def test_tiles_that_cannot_be(tile: Tile, words: str) -> None:

@@ -1,5 +1,5 @@
 """Pictures of a design and of a run, as SVG: :func:`array`, :func:`timeline`, :func:`memory`, :func:`pattern`,
-:func:`graph`, :func:`sweep`, :func:`scaling`, :func:`chart`.
+:func:`graph`, :func:`sweep`, :func:`scaling`, :func:`errors`, :func:`chart`.
 
 Each returns a :class:`~npulab.draw.svg.Picture`, which a notebook shows; its ``alt`` says in words what is to be seen.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from npulab.draw.array import array
 from npulab.draw.chart import chart
+from npulab.draw.errors import Deviation, errors
 from npulab.draw.graph import graph
 from npulab.draw.memory import memory
 from npulab.draw.pattern import pattern
@@ -16,4 +17,16 @@ from npulab.draw.svg import Picture
 from npulab.draw.sweep import sweep
 from npulab.draw.timeline import timeline
 
-__all__ = ["Picture", "array", "timeline", "memory", "pattern", "graph", "sweep", "scaling", "chart"]
+__all__ = [
+    "Picture",
+    "Deviation",
+    "array",
+    "timeline",
+    "memory",
+    "pattern",
+    "graph",
+    "sweep",
+    "scaling",
+    "errors",
+    "chart",
+]
