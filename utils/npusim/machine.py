@@ -129,7 +129,8 @@ class Hop(NamedTuple):
 
 @dataclass(eq=False)
 class Route:
-    """A circuit-switched stream from one MM2S channel to one or more S2MM channels (broadcast)."""
+    """A stream from one MM2S channel to one or more S2MM channels (broadcast). With ``packet_id`` it is packet-switched, and
+    other streams may use the same channels; otherwise they are its own."""
 
     source: DmaChannel
     dests: list[DmaChannel]

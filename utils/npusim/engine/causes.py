@@ -176,8 +176,7 @@ def _in_fifo(run: CoreRun) -> bool:
 
 def _uneven_parts(waits: Waits) -> str | None:
     for party in waits.path:
-        blocked = waits.blocked(party)
-        state = None if blocked is None else blocked[1]
+        state = waits.lock(party) if isinstance(party, Stream) else None
         if state is None or state.lock.tile.row != 1:
             continue
         for link in waits.sim.machine.design.links if waits.sim.machine.design else []:

@@ -137,7 +137,9 @@ def _stream(waits: Waits, stream: Stream) -> str:
     if blocked is None:
         return f"{name} has ended: its chain of buffer descriptors is over"
     end, lock = blocked
-    if lock is None:
+    if (holder := waits.holder(stream)) is not None:
+        return f"{name} waits until a packet of stream {holder.route.name!r} has passed"
+    if not isinstance(lock, LockState):
         half = [e for e in stream.ends if e.left and e.moved]
         part = f", with {half[0].moved} of {half[0].moved + half[0].left} bytes of an object moved" if half else ""
         return f"{name} waits for the host to start another {verb(end)}{part}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from npusim.engine.core.running import CoreRun, Step
+from npusim.engine.packets import PacketStream
 from npusim.ir import walk
 from npusim.machine import MemBuffer
 from npusim.messages import explain
@@ -19,7 +20,7 @@ DRIVER_TIMEOUT = 60.0
 
 def findings(sim: Simulator, seconds: float) -> list[str]:
     """Warnings about a run of that many simulated seconds."""
-    return [*_unfinished(sim), *_idle(sim), *_again(sim), *_early(sim), *_slow(sim, seconds)]
+    return [*_unfinished(sim), *_idle(sim), *_again(sim), *_early(sim), *_strays(sim), *_slow(sim, seconds)]
 
 
 def _unfinished(sim: Simulator) -> list[str]:
@@ -90,6 +91,19 @@ def _early(sim: Simulator) -> list[str]:
 def readers(sim: Simulator, buffer: MemBuffer) -> list[CoreRun]:
     """The cores that have read a buffer so far, of those the host writes."""
     return [run for run in sim.cores if buffer in run.read]
+
+
+def _strays(sim: Simulator) -> list[str]:
+    strays = [item for stream in sim.streams if isinstance(stream, PacketStream) for item in stream.strays.items()]
+    return [
+        explain(
+            f"{times} packet(s) of id {came} (stream {name!r}) came to {channel} when its descriptor was the one for packets of "
+            f"id {expected}: the data of the two are in each other's buffers.",
+            hint="the order in which packets arrive must be that of the descriptors: use a channel for each stream, or let the "
+            "host start them in that order and wait in between.",
+        )
+        for (name, channel, came, expected), times in strays
+    ]
 
 
 def _slow(sim: Simulator, seconds: float) -> list[str]:

@@ -164,7 +164,9 @@ class _Planner:
         length = int(op.attrs.get("static_len", total) or total)
         if dims and dims[0][0] > 1 and length * dims[0][0] == total:
             length = total  # the outermost of four is the iteration: the length counts one pass
-        return BufferDescriptor(buffer, offset, length, as_walked(dims, buffer.type.dtype.itemsize)), array
+        walked, packet = as_walked(dims, buffer.type.dtype.itemsize), str(op.attrs.get("packet") or "")
+        number = int(packet.rpartition("pkt_id = ")[2].rstrip(">")) if packet else None
+        return BufferDescriptor(buffer, offset, length, walked, packet_id=number), array
 
     def _start(self, op: Op) -> None:
         task: Task = self._env[op.operands[0]]

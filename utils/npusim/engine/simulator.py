@@ -7,6 +7,7 @@ has reached. A second run goes on from there.
 from __future__ import annotations
 
 import traceback
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -23,16 +24,17 @@ from npusim.engine.failure import failure
 from npusim.engine.findings import findings
 from npusim.engine.host import Host
 from npusim.engine.loop import Loop
+from npusim.engine.packets import PacketStream, Turnstile
 from npusim.engine.periodic import Periodicity, completed
 from npusim.engine.plan import Action, plan
 from npusim.engine.state import Ddr, LockState, Memory
 from npusim.engine.stream import Stream
 from npusim.engine.transfer import Transfer
 from npusim.engine.users import Users, common_buffers
-from npusim.errors import DeadlockError, DesignError, UnsupportedError
+from npusim.errors import DeadlockError, DesignError
 from npusim.ir import walk
 from npusim.kernels import KernelModel
-from npusim.machine import DmaChannel, Machine, MemBuffer
+from npusim.machine import DmaChannel, Machine, MemBuffer, Route
 from npusim.report import LEVELS, ChannelUse, CoreUse, Level, Report, Trace, Traffic
 from npusim.types import numpy_dtype
 
@@ -88,11 +90,17 @@ class Simulator:
         return End(channel, ChannelUse(channel), program)
 
     def _load_streams(self) -> None:
+        common = self.loop, self.clock, self.ddr, self.trace, self.data
+        packets: dict[DmaChannel, list[Route]] = defaultdict(list)
         for route in self.machine.routes:
-            if route.packet_id is not None:
-                raise UnsupportedError(f"the packet-switched stream {route.name!r} is not served yet")
-            ends = [self.ends[channel] for channel in (route.source, *route.dests)]
-            self.streams.append(Stream(route, ends, self.loop, self.clock, self.ddr, self.trace, self.data))
+            if route.packet_id is None:
+                ends = [self.ends[channel] for channel in (route.source, *route.dests)]
+                self.streams.append(Stream(route, ends, *common))
+            else:
+                packets[route.source].append(route)
+        turnstiles: dict[DmaChannel, Turnstile] = defaultdict(Turnstile)
+        self.streams += [PacketStream(routes, self.ends, turnstiles, *common) for routes in packets.values()]
+        self._periodic = self._periodic and not packets
         self.stream_processes = [stream.process() for stream in self.streams]
         for process in self.stream_processes:
             self.loop.start(process)

@@ -14,7 +14,7 @@ import numpy as np
 from npusim.costs import Clockwork
 from npusim.engine.channel import End
 from npusim.engine.loop import Loop, Process, Waitable
-from npusim.engine.state import Ddr, LockState
+from npusim.engine.state import Ddr
 from npusim.machine import Route
 
 HORIZON = 20_000
@@ -22,7 +22,7 @@ HORIZON = 20_000
 
 
 class Stream:
-    """The process of one route. ``blocked`` is the end it last waited at and the lock (None: for a host task)."""
+    """The process of one route. ``blocked`` is the end it last waited at and what for, mostly a lock (None: a host task)."""
 
     def __init__(
         self,
@@ -34,8 +34,8 @@ class Stream:
         trace: list[Any] | None,
         data: bool,
     ) -> None:
-        self.route, self.ends = route, ends
-        self.blocked: tuple[End, LockState | None] | None = None
+        self.route, self.ends, self.every = route, ends, ends
+        self.blocked: tuple[End, Waitable | None] | None = None
         self.key = ends[0].key
         self._loop, self._clock, self._ddr, self._trace, self._data = loop, clock, ddr, trace, data
         self._shim = [end for end in ends if end.channel.tile.row == 0]
@@ -78,7 +78,7 @@ class Stream:
                 yield (begun, key, True)
             now = begun + ticks
             if self._data:
-                _move(ends, nbytes)
+                move(ends, nbytes)
             if self._gives_shared:
                 yield (now, key)
             self._account(nbytes, begun, ticks, late)
@@ -163,7 +163,7 @@ class Stream:
                     end.task = None
 
 
-def _move(ends: list[End], nbytes: int) -> None:
+def move(ends: list[End], nbytes: int) -> None:
     """Move the next ``nbytes`` of the source's descriptor to every destination's."""
     source, *dests = ends
     assert source.transfer is not None

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from npusim.engine.channel import End
 from npusim.engine.core.running import CoreRun
 from npusim.engine.host import Host
+from npusim.engine.loop import Waitable
+from npusim.engine.packets import Turnstile
 from npusim.engine.state import LockState
 from npusim.engine.stream import Stream
 from npusim.engine.users import Users
@@ -33,7 +35,7 @@ class Waits:
         self._users = Users(sim.machine)
         self._streams = {stream.route: stream for stream in sim.streams}
         self._cores = {run.program: run for run in sim.cores}
-        self._by_channel = {end.channel: stream for stream in sim.streams for end in stream.ends}
+        self._by_channel = {end.channel: stream for stream in sim.streams for end in stream.every}
         self._by_tile = {run.program.tile: run for run in sim.cores}
         self.path: list[Party] = [self.host]
         self.back: int | None = None
@@ -61,7 +63,12 @@ class Waits:
     def _rests(self, party: Party) -> bool:
         """Whether it only waits for the host to start something, with nothing half done: its work is over."""
         blocked = self.blocked(party)
-        return isinstance(party, Stream) and blocked is not None and blocked[1] is None and not any(e.left for e in party.ends)
+        return (
+            isinstance(party, Stream)
+            and blocked is not None
+            and blocked[1] is None
+            and not any(e.left for e in party.ends)
+        )
 
     def needs(self, party: Party) -> list[Party]:
         """Those of whom one would have to act before it can go on."""
@@ -69,6 +76,8 @@ class Waits:
             return [] if party.waiting is None else [self._by_channel[party.waiting[1].channel]]
         if isinstance(party, CoreRun) and party.waits_for:
             return self._cascade_peer(party)
+        if (holder := self.holder(party)) is not None:
+            return [holder]
         lock = self.lock(party)
         if lock is not None:
             return self.givers(lock.lock)
@@ -80,9 +89,14 @@ class Waits:
             site = party.blocked
             return None if site is None else self.sim.locks[site.lock]
         blocked = self.blocked(party)
-        return None if blocked is None else blocked[1]
+        return blocked[1] if blocked is not None and isinstance(blocked[1], LockState) else None
 
-    def blocked(self, party: Party) -> tuple[End, LockState | None] | None:
+    def holder(self, party: Party) -> Stream | None:
+        """Whose packet is in the way of a packet-switched stream."""
+        blocked = self.blocked(party)
+        return blocked[1].queue[0] if blocked is not None and isinstance(blocked[1], Turnstile) else None
+
+    def blocked(self, party: Party) -> tuple[End, Waitable | None] | None:
         """Where a stream waits and for which lock (None: for a host task); None if it does not or its program is over."""
         if not isinstance(party, Stream) or any(end.finished for end in party.ends):
             return None

@@ -209,7 +209,8 @@ class _Reader:
         for source, dests, packet in self.flows:
             rest = [dest for dest in dests if (source, dest) not in served]
             if rest:
-                yield Route(source, rest, source.fifo or str(source), packet_id=packet)
+                hops = [] if packet is None else self.switches.follow(source.tile, source.index, packet)[0]
+                yield Route(source, rest, source.fifo or str(source), tuple(hops), packet)
 
     def _cascade(self, op: RawOp) -> None:
         self.cascades[self._at(op)] = BUNDLES[op.need("inputDir")], BUNDLES[op.need("outputDir")]

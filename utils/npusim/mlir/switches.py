@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from npusim.errors import DesignError
+from npusim.ir import Value
 from npusim.machine import Coord, Hop
 from npusim.mlir.enums import BUNDLES
 from npusim.mlir.generic import RawOp, ops_of
@@ -26,16 +27,26 @@ class Port(NamedTuple):
 Wiring = dict[Coord, dict[Port, list[Port]]]
 
 
+class Rule(NamedTuple):
+    """Packets whose id under the mask is the value go to these ports."""
+
+    mask: int
+    value: int
+    dests: list[Port]
+
+
 class Switches:
-    """The circuit-switched connections of a module: in switchboxes, and in the shim multiplexers beneath them."""
+    """The connections of a module: in switchboxes, and in the shim multiplexers beneath them; and the rules for packets."""
 
     def __init__(self) -> None:
         self.boxes: Wiring = defaultdict(lambda: defaultdict(list))
         self.muxes: Wiring = defaultdict(lambda: defaultdict(list))
+        self.rules: dict[Coord, dict[Port, list[Rule]]] = defaultdict(lambda: defaultdict(list))
 
     def add(self, tile: Coord, op: RawOp) -> None:
-        """Take in an ``aie.switchbox`` or ``aie.shim_mux``; packet rules are not connections."""
+        """Take in an ``aie.switchbox`` or ``aie.shim_mux``."""
         wiring = self.boxes if op.name == "aie.switchbox" else self.muxes
+        self._add_rules(tile, op)
         for connect in ops_of(op):
             if connect.name == "aie.connect":
                 source, dest = (
@@ -44,28 +55,49 @@ class Switches:
                 )
                 wiring[tile][source].append(dest)
 
+    def _add_rules(self, tile: Coord, op: RawOp) -> None:
+        masters: dict[Value, list[Port]] = defaultdict(list)
+        for master in (o for o in ops_of(op) if o.name == "aie.masterset"):
+            for select in master.operands:
+                masters[select].append(Port(BUNDLES[master.need("dest_bundle")], master.need("dest_channel")))
+        for rules in (o for o in ops_of(op) if o.name == "aie.packet_rules"):
+            source = Port(BUNDLES[rules.need("source_bundle")], rules.need("source_channel"))
+            for rule in (o for o in ops_of(rules) if o.name == "aie.rule"):
+                self.rules[tile][source].append(Rule(rule.need("mask"), rule.need("value"), masters[rule.operands[0]]))
+
+    def _out(self, tile: Coord, entry: Port, packet: int | None) -> list[Port]:
+        """Where a stream leaves a switch."""
+        found = list(self.boxes[tile][entry])
+        if packet is not None:
+            found += next((r.dests for r in self.rules[tile][entry] if packet & r.mask == r.value), [])
+        return found
+
     def sources(self) -> Iterator[tuple[Coord, int]]:
         """The MM2S channels from which a stream starts, as (tile, index)."""
         for wiring in (self.boxes, self.muxes):
             for tile, connections in wiring.items():
                 yield from ((tile, port.channel) for port in connections if port.bundle == "DMA")
 
-    def follow(self, tile: Coord, index: int) -> tuple[list[Hop], list[tuple[Coord, int]]]:
-        """The crossings of the stream from MM2S channel ``index`` of a tile, and the S2MM channels it reaches.
+    def follow(self, tile: Coord, index: int, packet: int | None = None) -> tuple[list[Hop], list[tuple[Coord, int]]]:
+        """The crossings of the stream (of packets of one id) from MM2S channel ``index`` of a tile, and the S2MM channels it
+        reaches.
 
         DesignError if it goes round in a circle.
         """
         start = Port("DMA", index)
         if tile not in self.muxes:
-            return self._follow([(tile, start)], lambda at, port: start if (at, port) == (tile, start) else port)
+            return self._follow(
+                [(tile, start)], packet, lambda at, port: start if (at, port) == (tile, start) else port
+            )
         entries = [Port("South", port.channel) for port in self.muxes[tile][start]]
         return self._follow(
             [(tile, entry) for entry in entries],
+            packet,
             lambda at, port: start if at == tile and port in entries else port,
         )
 
     def _follow(
-        self, waiting: list[tuple[Coord, Port]], shown: Callable[[Coord, Port], Port]
+        self, waiting: list[tuple[Coord, Port]], packet: int | None, shown: Callable[[Coord, Port], Port]
     ) -> tuple[list[Hop], list[tuple[Coord, int]]]:
         hops: list[Hop] = []
         ends: list[tuple[Coord, int]] = []
@@ -75,7 +107,7 @@ class Switches:
             if (tile, entry) in seen:
                 raise DesignError(f"a stream comes back to port {entry} of the switch of tile {tile}")
             seen.add((tile, entry))
-            for port in self.boxes[tile][entry]:
+            for port in self._out(tile, entry, packet):
                 final = self._final(tile, port)
                 hops += [Hop(tile, str(shown(tile, entry)), str(p)) for p in final or [port]]
                 ends += [(tile, p.channel) for p in final]
