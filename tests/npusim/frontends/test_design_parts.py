@@ -165,10 +165,10 @@ def test_buffers_share_the_workers_tile() -> None:
 
 
 def test_two_workers_on_one_tile() -> None:
-    with pytest.raises(DesignError, match="two workers on one tile"):
+    with pytest.raises(DesignError, match="two workers stand on one tile"):
         alone(Worker(None, tile=Tile(1, 3)), Worker(None, tile=Tile(1, 3)))
     shared = Tile(tile_type=CORE)
-    with pytest.raises(DesignError, match="two workers on one tile"):
+    with pytest.raises(DesignError, match="two workers stand on one tile"):
         alone(Worker(None, tile=shared), Worker(None, tile=shared))
 
 
@@ -327,7 +327,7 @@ def test_induction_variables_are_cast() -> None:
 def test_calling_a_kernel_wrongly() -> None:
     k = Kernel("k", "k.o", [array(16), np.int32])
     for core, extra, words in (
-        (lambda a, b, fn: fn(a.acquire(1)), [k], r"expects 2 argument\(s\), got 1"),
+        (lambda a, b, fn: fn(a.acquire(1)), [k], r"expects 2 arguments, got 1"),
         (lambda a, b: k(a.acquire(1), 1), [], "pass it to the Worker in fn_args"),
         (lambda a, b, fn: fn(a.acquire(1), 1, loc=2), [k], "positional arguments only"),
     ):

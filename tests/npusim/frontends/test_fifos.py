@@ -279,7 +279,7 @@ def test_both_ends_must_be_used() -> None:
         resolve(lambda a, b, c: None, extra=[z.cons()])
     z = fifo("z")
     z.cons()
-    with pytest.raises(DesignError, match="each call makes one more consumer"):
+    with pytest.raises(DesignError, match="each call of cons\(\) makes one more consumer"):
         resolve(lambda a, b, c, d: None, extra=[z.prod(), z.cons()])
 
 
