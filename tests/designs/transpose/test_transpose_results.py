@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 import pytest
@@ -119,7 +118,7 @@ def test_sizes_that_do_not_fit_are_named(design: ModuleType, kind: str, options:
 
 def test_too_many_bands_for_one_descriptor(design: ModuleType) -> None:
     with pytest.raises(CapacityError, match="iterates 64 times at most"):
-        npulab.machine(design.transpose_words, M=1024, N=128, m=8, n=64)
+        npulab.machine(design.transpose_words, M=512, N=512, m=1, n=64, columns=4)
 
 
 def test_the_core_cannot_be_left_out_for_half_words(design: ModuleType) -> None:
