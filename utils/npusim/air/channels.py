@@ -57,7 +57,25 @@ def _on_tile(parties: Parties, tile: Coord, way: Direction, ends: list[End]) -> 
             )
         )
     channels = [DmaChannel(tile, way, i, fifo=end.key[0]) for i, end in enumerate(ends[:most])]
-    return {end: channels[i % most] for i, end in enumerate(ends)}
+    found = {end: channels[i % most] for i, end in enumerate(ends)}
+    if len(ends) > most:
+        parties.warnings.append(_sharing(tile, way, ends, found))
+    return found
+
+
+def _sharing(tile: Coord, way: Direction, ends: list[End], found: dict[End, DmaChannel]) -> str:
+    by_channel: dict[DmaChannel, list[End]] = defaultdict(list)
+    for end in ends:
+        by_channel[found[end]].append(end)
+    shared = [(channel, users) for channel, users in by_channel.items() if len(users) > 1]
+    return explain(
+        f"{ends[0].party.name} on {label(tile)} needs {count(len(ends), way + ' channel')} and has {len(by_channel)}: several "
+        "AIR channels share one, packet by packet.",
+        details=[f"{channel}: {', '.join(end.name for end in users)}" for channel, users in shared],
+        hint="here a shared channel serves them in the order of the program. The real one takes what arrives first, so that data "
+        "can end up in another buffer or everything stand still: let one AIR channel carry several things in turn.",
+        loc=next(iter(ends[0].locs)),
+    )
 
 
 def _on_shims(

@@ -77,7 +77,9 @@ class MemFeed:
             buffer = buffers[self._copy(move, value, copies) if len(buffers) > 1 else 0]
             bd = BufferDescriptor(buffer, part.offset, part.length, part.dims)
             array = self._sim.memory[buffer] if self._sim.data else None
-            found.append((RelayTransfer(self._sim.fed[end], bd, array, move.loc, str(move)), buffer, part))
+            transfer = RelayTransfer(self._sim.fed[end], bd, array, move.loc, str(move))
+            transfer.route = self._sim.sharing.get(end)
+            found.append((transfer, buffer, part))
         return found
 
     def _copy(self, move: Moved, value: Value, copies: dict[Value, int]) -> int:
@@ -139,7 +141,9 @@ class CoreFeed:
         state = self.states[value][copy]
         bd = BufferDescriptor(state.buffer, part.offset, part.length, part.dims)
         array = self._sim.memory[state.buffer] if self._sim.data else None
-        return kind(self._sim.fed[end], bd, array, move.loc, str(move), state)
+        transfer = kind(self._sim.fed[end], bd, array, move.loc, str(move), state)
+        transfer.route = self._sim.sharing.get(end)
+        return transfer
 
 
 def _count(events: Iterator[Event | None]) -> int:

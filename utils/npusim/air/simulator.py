@@ -11,11 +11,12 @@ from npusim.air.corecode import CoreLinks
 from npusim.air.feeds import CoreFeed, MemFeed, known_end
 from npusim.air.hostplan import HostPlan
 from npusim.air.machine import AirCore, AirMachine
+from npusim.air.memory import far
 from npusim.air.moves import Moved, Walk
 from npusim.air.parts import CoreParty, End, Party
 from npusim.air.periodic import LaunchPeriodicity
 from npusim.air.spread import pieces
-from npusim.air.streams import AirStream
+from npusim.air.streams import AirStream, SharedStream
 from npusim.air.transfers import BufferState, FedEnd
 from npusim.engine.channel import End as ChannelEnd
 from npusim.engine.core import Surroundings
@@ -25,7 +26,7 @@ from npusim.engine.plan import Action
 from npusim.engine.simulator import Simulator
 from npusim.errors import DeadlockError
 from npusim.ir import Value
-from npusim.machine import CoreProgram, DmaChannel
+from npusim.machine import CoreProgram, DmaChannel, Route
 from npusim.report import ChannelUse, Report
 
 Part = tuple[End, Value, Walk]
@@ -41,6 +42,7 @@ class AirSimulator(Simulator):
         assert machine.parties is not None
         self.air, self.parties = machine, machine.parties
         self.fed: dict[End, FedEnd] = {}
+        self.sharing: dict[End, Route] = {}  # the streams of ends that share a DMA channel with others
         self.feeds: list[MemFeed | CoreFeed] = []
         self.arrived = Waitable()
         self.queues: dict[CoreProgram, deque[tuple[int, ...]]] = {}
@@ -66,9 +68,12 @@ class AirSimulator(Simulator):
             made = self.ends[channel]
             if isinstance(made, FedEnd):
                 self.fed[end] = made
-        for route in self.machine.routes:
+        for put, route in self.air.route_of.items():
             ends = [self.ends[channel] for channel in (route.source, *route.dests)]
-            self.streams.append(AirStream(route, ends, self.loop, self.clock, self.ddr, self.trace, self.data))
+            kind = AirStream if route.packet_id is None else SharedStream
+            self.streams.append(kind(route, ends, self.loop, self.clock, self.ddr, self.trace, self.data))
+            if kind is SharedStream:
+                self.sharing |= dict.fromkeys((put, *far(self.parties, put)), route)
         for mem in self.parties.mems:
             self._give(MemFeed(self, mem), mem)
         self.stream_processes = [stream.process() for stream in self.streams]

@@ -18,7 +18,7 @@ from npusim.engine.loop import Loop, Waitable
 from npusim.engine.state import Array
 from npusim.engine.transfer import Transfer
 from npusim.ir import Loc
-from npusim.machine import BufferDescriptor, MemBuffer
+from npusim.machine import BufferDescriptor, MemBuffer, Route
 
 DIMENSIONS = 8
 """Patterns are taken as they are written; see npusim.air.patterns for what a descriptor can say."""
@@ -64,6 +64,8 @@ class FedEnd(End):
     got: Waitable = field(default_factory=Waitable)  # the core waits here for a get's end
     issued: int = 0  # transfers handed out to it, over all launches
     needs: Any = None  # of the upcoming transfer
+    passed: Waitable = field(default_factory=Waitable)  # where several streams share it: one of them let go of it
+    free_at: int = 0  # and when
 
     def advance(self) -> Transfer | None:
         """The next transfer, now ``upcoming``; None if there is none for now."""
@@ -75,13 +77,14 @@ class FedEnd(End):
 
 
 class AirTransfer(Transfer):
-    """A put or get. ``loc`` is its place in the source, ``route`` the number of its stream where a channel is shared."""
+    """A put or get. ``loc`` is its place in the source, ``route`` its stream where a channel is shared, else None."""
 
     __slots__ = ("end", "loc", "route", "what")
 
     def __init__(self, end: FedEnd, bd: BufferDescriptor, memory: Array | None, loc: Loc, what: str) -> None:
         super().__init__(bd, memory, {}, DIMENSIONS)
-        self.end, self.loc, self.what, self.route = end, loc, what, 0
+        self.end, self.loc, self.what = end, loc, what
+        self.route: Route | None = None
 
 
 Needs = list[tuple[FedEnd, int]]
