@@ -236,7 +236,7 @@ def test_a_fifo_end_that_its_worker_never_uses(used):
 
         return copy_with(workers=[Worker(gives, [spare.prod()]), Worker(takes, [spare.cons()])])
 
-    assert ("nothing is ever put into fifo 'spare': gives on compute tile (0,3) never acquires from it" in texts(build)) != used
+    assert ("nothing is ever put into fifo 'spare': worker 'gives' on compute tile (0,3) never acquires from it" in texts(build)) != used
 
 
 @pytest.mark.parametrize("released", [False, True])

@@ -310,7 +310,7 @@ def test_an_input_nobody_takes_is_refused() -> None:
     maker, tile = Maker(), core()
     maker.fifo("x", None, tile)
     maker.worker(tile, [], [maker.fifo("y", tile)])
-    with pytest.raises(DesignError, match=r"worker 0 on compute tile .* never acquires from it"):
+    with pytest.raises(DesignError, match=r"worker 'worker 0' on compute tile .* never acquires from it"):
         place(maker.design())
 
 

@@ -61,7 +61,7 @@ def shim_end(side: str, **options: Any) -> Callable[[], Design]:
 
 RULES: dict[str, tuple[Callable[[], Design], type[DesignError], str]] = {
     "depth 0": (consumer(depth=0), DesignError, "has a depth of 0; a fifo needs at least one buffer"),
-    "depths missing": (consumer(depth=(2, 2, 2)), DesignError, "gives 3 depths for a producer and 1 consumers"),
+    "depths missing": (consumer(depth=(2, 2, 2)), DesignError, "gives 3 depths for a producer and 1 consumer"),
     "transform at the host": (
         shim_end("producer", to_stream=((4, 4), (4, 1))),
         DesignError,
@@ -80,7 +80,7 @@ RULES: dict[str, tuple[Callable[[], Design], type[DesignError], str]] = {
         DesignError,
         "`init_values` unavailable for shim tiles",
     ),
-    "too few initial values": (producer(init_values=VALUES[:1]), DesignError, "1 initial values for a depth of 2"),
+    "too few initial values": (producer(init_values=VALUES[:1]), DesignError, "1 initial value for a depth of 2"),
     "initial value of another size": (
         producer(init_values=[np.zeros(8, np.int32)] * 2),
         DesignError,
@@ -164,7 +164,7 @@ RULES: dict[str, tuple[Callable[[], Design], type[DesignError], str]] = {
         CapacityError,
         "Size may not exceed 1023",
     ),
-    "split with one offset": (split((0,)), DesignError, "has 1 offsets for 2 fifos"),
+    "split with one offset": (split((0,)), DesignError, "has 1 offset for 2 fifos"),
     "split backwards": (split((16, 0)), DesignError, "do not rise within the object"),
     "split on a core": (split((0, 16), mem="core"), DesignError, "join and distribute are unavailable on compute"),
     "split that repeats unevenly": (

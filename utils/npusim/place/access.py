@@ -17,6 +17,7 @@ from npusim.graph import Dims
 WORD = 4
 """Bytes of a stream word, the granularity of every DMA address."""
 SIZE_MAX, STRIDE_MAX, ITERATION_MAX, ITERATION_STRIDE_MAX = 1023, 2**20, 64, 2**20 - 1
+_ITERATE = f"use several transfers of up to {ITERATION_MAX} passes, or repeat on a MemTile: forward(repeat_count=...)"
 
 
 @dataclass(frozen=True)
@@ -61,10 +62,12 @@ class Pattern:
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a pattern cannot be a descriptor: the problem, the compiler's phrase, and whether it is a limit's fault."""
+    """Why a pattern cannot be a descriptor: the problem, the compiler's phrases, what to do, and whether it is a limit's
+    fault."""
 
     problem: str
-    phrase: str
+    phrase: str | tuple[str, ...]
+    hint: str
     capacity: bool = False
 
 
@@ -95,11 +98,17 @@ def encode(pattern: Pattern, length: int, width: int) -> list[Pattern] | Refusal
 def _alignment(pattern: Pattern, length: int, width: int) -> Refusal | None:
     if pattern.offset * width % WORD:
         problem = f"it starts {pattern.offset * width} bytes into the array, which is no multiple of 4 bytes"
-        return Refusal(problem, "Offset must be aligned to 4 byte boundary.")
+        return Refusal(
+            problem,
+            ("Offset must be aligned to 4 byte boundary.", "Offset must be 4-byte-aligned."),
+            f"let it start at a multiple of {WORD // width} elements.",
+        )
     if length * width < WORD:
         problem = f"it moves {length * width} bytes, less than the 4 bytes of a word"
         return Refusal(
-            problem, f"Transfer size of {length * width} bytes falls below minimum hardware transfer unit of 4 bytes."
+            problem,
+            f"Transfer size of {length * width} bytes falls below minimum hardware transfer unit of 4 bytes.",
+            f"move at least {WORD // width} elements.",
         )
     return None
 
@@ -116,18 +125,22 @@ def _verify_steps(pattern: Pattern, width: int) -> Refusal | None:
             f"its inner size is {pattern.sizes[0]} elements = {nbytes} bytes, which is no multiple of 4 bytes",
             f"Transfer sizes must be multiples of 4 bytes. {pattern.sizes[0]} elements at {width} bytes each equal {nbytes} "
             "bytes, which is not divisible by 4.",
+            f"the DMA moves 4-byte words: make the inner size a multiple of {WORD // width} elements.",
         )
     for i, (size, stride) in enumerate(zip(pattern.sizes, pattern.strides, strict=True)):
         if size > 1 and stride < (1 if i < 3 else 0):
             return Refusal(
                 f"its stride {stride} of size {size} repeats elements; only the outermost dimension of four can do that",
-                f"Stride {i} must be a positive integer.",
+                (f"Stride {i} must be a positive integer.", f"Stride {i} must be a non-negative integer."),
+                "give four sizes with the repetition first, or repeat on a MemTile: forward(repeat_count=...).",
             )
     for i, stride in enumerate(pattern.strides):
         if stride * width % WORD and not (i == 0 and stride == 1):
             return Refusal(
                 f"its stride {stride} is {stride * width} bytes, which is no multiple of 4 bytes",
                 f"Stride {i} is {stride} elements * {width} bytes = {stride * width} bytes, which is not divisible by 4.",
+                f"the DMA steps in 4-byte words: let every stride be a multiple of {WORD // width} elements, with rows of the host array "
+                "padded to such a length.",
             )
     return None
 
@@ -139,13 +152,15 @@ def _verify_ranges(pattern: Pattern, width: int, sizes_matter: bool) -> Refusal 
             words_of = f" (of {width} bytes, {size} words)" if i == 0 and width != WORD else ""
             return Refusal(
                 f"its size {pattern.sizes[i]}{words_of} is over {SIZE_MAX}, where the hardware's field ends",
-                f"Size {i} exceeds the [0:{SIZE_MAX}] range.",
+                (f"Size {i} exceeds the [0:{SIZE_MAX}] range.", f"D{i} Size exceeds the [0:{SIZE_MAX}] range."),
+                f"cut it into several transfers with sizes of up to {SIZE_MAX}, or write the size as two, such as (n // 512, 512).",
                 capacity=True,
             )
     if pattern.sizes[3] - 1 > ITERATION_MAX:
         return Refusal(
             f"its outermost size (the iteration) is {pattern.sizes[3]}; a descriptor iterates {ITERATION_MAX} times at most",
             f"Size 3 exceeds the [1:{ITERATION_MAX}] range.",
+            f"{_ITERATE}.",
             capacity=True,
         )
     for i, (size, stride) in enumerate(zip(pattern.sizes, pattern.strides, strict=True)):
@@ -163,6 +178,7 @@ def _stride_refusal(i: int, stride: int, width: int) -> Refusal:
     return Refusal(
         f"its stride {stride} is {stride * width // WORD} words; a descriptor steps {STRIDE_MAX} words at most",
         f"Stride {i} exceeds the [1:{STRIDE_MAX}] range.",
+        "use several transfers, each with an offset of its own.",
         capacity=True,
     )
 
@@ -187,6 +203,7 @@ def _registers(pattern: Pattern, width: int, linear: bool) -> Refusal | None:
         return Refusal(
             f"its outermost size (the iteration) is {size}; a descriptor iterates {ITERATION_MAX} times at most",
             f"Iteration Size exceeds the [0:{ITERATION_MAX - 1}] range.",
+            f"{_ITERATE}.",
             capacity=True,
         )
     if size > 1 and _step(stride, width) > ITERATION_STRIDE_MAX:
@@ -203,6 +220,7 @@ def _mismatch(piece: Pattern, length: int, width: int) -> Refusal:
         "(the outermost of four is the iteration and does not count)",
         "Buffer descriptor length does not match length of transfer expressed by lowest three dimensions of data layout "
         "transformation strides/wraps.",
+        "use several transfers whose three inner sizes are small enough as they are.",
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from npusim.errors import DesignError
 from npusim.graph import Design, Fifo
-from npusim.messages import explain
+from npusim.messages import count, explain
 
 
 def check_fifos(design: Design) -> None:
@@ -70,7 +70,7 @@ def _check_depth(fifo: Fifo) -> None:
     if not isinstance(fifo.depth, int) and len(depths) != len(fifo.consumers) + 1:
         raise _refuse(
             fifo,
-            f"gives {len(depths)} depths for a producer and {len(fifo.consumers)} consumers.",
+            f"gives {count(len(depths), 'depth')} for a producer and {count(len(fifo.consumers), 'consumer')}.",
             phrase="does not have enough depths specified for producer and for each consumer.",
             hint="give one depth, or one for the producer and one for each consumer.",
         )
@@ -144,7 +144,7 @@ def _check_initial(fifo: Fifo) -> None:
     if len(fifo.init_values) != depth:
         raise _refuse(
             fifo,
-            f"has {len(fifo.init_values)} initial values for a depth of {depth}.",
+            f"has {count(len(fifo.init_values), 'initial value')} for a depth of {depth}.",
             phrase="`init_values` does not initialize all objects",
             hint="give one array for each of the producer's buffers.",
         )

@@ -37,7 +37,7 @@ def _two_workers(tile: Coord, first: Core, second: Core) -> DesignError:
     return DesignError(
         explain(
             f"two workers are placed on {label(tile)}; a compute tile runs one core.",
-            details=[f"{first.name} ({first.loc})", f"{second.name} ({second.loc})"],
+            details=[f"worker {first.name!r} ({first.loc})", f"worker {second.name!r} ({second.loc})"],
             phrase="the other core is here",
             hint="give one of the workers another tile=, or leave it out to have one chosen.",
             loc=second.loc,
@@ -91,7 +91,7 @@ def _check_reach(draft: Draft, program: CoreProgram, other: Coord, what: str, lo
         return
     raise DesignError(
         explain(
-            f"{program.name} on {label(program.tile)} uses {what} of {label(other)}, whose memory it does not reach.",
+            f"worker {program.name!r} on {label(program.tile)} uses {what} of {label(other)}, whose memory it does not reach.",
             phrase="in Column " + f"{other.col} and Row {other.row} is accessed from an unreachable tile in Column "
             f"{program.tile.col} and Row {program.tile.row}",
             hint="a core reaches its own memory and those of its west, north and south neighbours: pin the worker or the "

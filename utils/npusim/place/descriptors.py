@@ -81,7 +81,7 @@ def _too_many(tile: Coord, channels: list[DmaChannel], limit: int) -> CapacityEr
     text = explain(
         f"{label(tile)} needs {total} buffer descriptors (BDs) but has {limit}.",
         details=_users(channels),
-        phrase=f"'{op}' op has more than {limit} blocks",
+        phrase=(f"'{op}' op has more than {limit} blocks", "Allocator exhausted available BD IDs"),
         hint="every buffer of a fifo end takes one descriptor (times its parts and repeats): use a smaller depth.",
         loc=max(channels, key=lambda c: len(c.descriptors)).loc,
     )

@@ -12,7 +12,7 @@ from npusim.errors import DesignError
 from npusim.graph import Dims, Fifo, Link
 from npusim.ir import UNKNOWN
 from npusim.machine import Coord
-from npusim.messages import explain
+from npusim.messages import count, explain
 from npusim.place.draft import Draft, End, label
 from npusim.types import MemRefType
 
@@ -123,7 +123,7 @@ def _check_offsets(link: Link) -> None:
             )
             raise _refuse(
                 link,
-                f"the {kind} over {_names(fifos)} has {len(given)} offsets for {len(fifos)} fifos.",
+                f"the {kind} over {_names(fifos)} has {count(len(given), 'offset')} for {len(fifos)} fifos.",
                 phrase=f"number of provided {side} objectFifos",
                 hint="give one offset, in elements, for each fifo.",
             )
@@ -131,7 +131,7 @@ def _check_offsets(link: Link) -> None:
         raise _refuse(
             link,
             f"the offsets of the link over {_names([*link.inputs, *link.outputs])} do not rise within the object.",
-            details=[f"part {i}: elements {at} to {at + n - 1}" for i, (at, n) in enumerate(cuts(link))],
+            details=[f"offsets {[at for at, _ in cuts(link)]} in an object of {sum(cuts(link)[-1])} elements"],
             hint="offsets are in elements of the whole object, each part ends where the next one starts.",
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from npusim.errors import CapacityError, DesignError
+from npusim.ir import UNKNOWN
 from npusim.machine import Coord, MachineLock
 from npusim.messages import count, explain
 from npusim.place.draft import NOWHERE, Draft, label
@@ -20,7 +21,7 @@ def assign_locks(draft: Draft) -> None:
 def _assign(draft: Draft, tile: Coord, locks: list[MachineLock]) -> None:
     limit = draft.limits(tile).locks.value
     if len(locks) > limit:
-        raise _too_many(tile, locks, limit)
+        raise _too_many(draft, tile, locks, limit)
     taken: dict[int, MachineLock] = {}
     for lock in locks:
         if lock.lock_id == NOWHERE:
@@ -47,7 +48,7 @@ def _check_values(draft: Draft, tile: Coord, locks: list[MachineLock]) -> None:
             raise CapacityError(text)
 
 
-def _too_many(tile: Coord, locks: list[MachineLock], limit: int) -> CapacityError:
+def _too_many(draft: Draft, tile: Coord, locks: list[MachineLock], limit: int) -> CapacityError:
     users: dict[str, int] = {}
     for lock in locks:
         what = f"fifo {lock.fifo!r}" if lock.fifo else f"lock {lock.name!r}"
@@ -55,9 +56,10 @@ def _too_many(tile: Coord, locks: list[MachineLock], limit: int) -> CapacityErro
     text = explain(
         f"{label(tile)} needs {len(locks)} locks but has {limit}.",
         details=[f"{what}: {count(n, 'lock')}" for what, n in users.items()],
-        phrase=f"not allocated a lock. because only {limit} locks available in this tile.",
+        phrase=(f"not allocated a lock. because only {limit} locks available in this tile.", "No more locks to allocate!"),
         hint="every fifo end takes two locks (two for each part of a split or join); use fewer fifos on this tile, or "
         "move a worker to another one.",
+        loc=next((f.loc for f in draft.design.fifos for lock in locks if lock.fifo == f.name), UNKNOWN),
     )
     return CapacityError(text)
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from npusim.devices import Device
 from npusim.errors import CapacityError
+from npusim.ir import UNKNOWN
 from npusim.machine import Coord, Route
 from npusim.messages import count, explain
 from npusim.place.compass import OPPOSITE, STEPS, Boundary, beyond
@@ -126,9 +127,14 @@ class _Router:
             f"{count(len(rivals), 'stream')} want to leave {label(tile)} to the {direction.lower()}, towards "
             f"{label(beyond(worst))}; the switch has {self.limit[worst]} {direction} ports, and no way round was "
             "found.",
-            details=[f"{net.name}: {net.source} to {', '.join(map(str, net.dests))}" for net in rivals],
+            details=[f"{net.name}: {net.source} to {', '.join(map(str, net.dests))}{_at(net)}" for net in rivals],
             phrase="Unable to find a legal routing",
             hint="use fewer streams (broadcast one instead of sending copies, join on a MemTile), place producers and "
             "consumers nearer to each other, or spread the shim and MemTile ends over more columns.",
+            loc=rivals[-1].source.loc,
         )
         return CapacityError(text)
+
+
+def _at(net: Route) -> str:
+    return "" if net.source.loc is UNKNOWN else f" ({net.source.loc})"

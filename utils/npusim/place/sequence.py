@@ -144,7 +144,7 @@ class _Checker:
         known = all(isinstance(n, int) and n >= 0 for n in (*sizes, *strides, length, offset))
         if not known or not isinstance(host, MemRefType) or len(bd.operands) > 1:
             return 1
-        what = f"the transfer of {task.attrs['alloc']!r}"
+        what = f"the transfer of fifo {task.attrs['alloc']!r}"
         loc = task.loc if bd.loc.line == 0 else bd.loc
         if len(sizes) > 4:
             raise self.refuse(
@@ -161,10 +161,10 @@ class _Checker:
         if isinstance(result, Refusal):
             raise self.refuse(
                 loc,
-                f"{what} cannot be a buffer descriptor of {label(channel.tile)}: {result.problem}.",
+                f"{what} does not fit a buffer descriptor of {label(channel.tile)}: {result.problem}.",
                 details=[f"sizes {list(sizes)}, strides {list(strides)} of {host}, length {length}"],
                 phrase=result.phrase,
-                hint="split the transfer, reorder its dimensions, or do part of the walk in a MemTile.",
+                hint=result.hint,
                 capacity=result.capacity,
             )
         self.warn_sub_word(what, pattern, host, loc)
@@ -248,8 +248,11 @@ class _Checker:
         text = explain(
             f"{need} buffer descriptors (BDs) are in use at once on {label(tile)}, which has {limit}.",
             details=[f"{count(n, 'transfer')} of {name}" for name, n in users.items()],
-            phrase=f"Too many simultaneously active buffer descriptors on tile ({tile.col},{tile.row}), which supports up to "
-            f"{limit}. Emit an aiex.dma_free_task / aiex.dma_await_task to reuse BDs.",
+            phrase=(
+                f"Too many simultaneously active buffer descriptors on tile ({tile.col},{tile.row}), which supports up to "
+                f"{limit}. Emit an aiex.dma_free_task / aiex.dma_await_task to reuse BDs.",
+                "Allocator exhausted available buffer descriptor IDs.",
+            ),
             hint="wait between transfers (finish a task group and open the next), or fold a loop of fills into one transfer "
             "with a larger size.",
             loc=active[-1].op.loc,

@@ -14,7 +14,7 @@ from npusim.errors import CapacityError, DesignError
 from npusim.graph import Design, LogicalTile
 from npusim.ir import UNKNOWN, Loc
 from npusim.machine import Coord
-from npusim.messages import explain
+from npusim.messages import count, explain
 from npusim.place.demand import Edge, buffer_users, channel_demand, core_fifos, fifos_on, tile_order
 from npusim.place.draft import label
 from npusim.place.neighbours import cascades, memory_neighbours, reaches
@@ -190,16 +190,18 @@ class _CorePlacer:
                 details=[*names, *(f"already placed: {label(self.where[t])}" for t in self._tied(tile))],
                 phrase="no available compute tiles for placement",
                 hint="pin the workers that belong together with tile=Tile(col, row), so that they are neighbours.",
+                loc=_loc(self.design, tile),
             )
             return DesignError(text)
         have = self.device.compute_tiles
         wanted = sum(t.kind == "core" for t in tile_order(self.design))
         text = explain(
             f"{wanted} compute tiles are needed, but {self.device.name} has {have} "
-            f"({self.device.columns} columns of {self.device.rows - 2}).",
-            details=names,
-            phrase="no available compute tiles for placement",
+            f"({count(self.device.columns, 'column')} of {self.device.rows - 2}).",
+            details=[f"worker {core.name!r} ({core.loc})" for core in self.design.cores],
+            phrase=("no available compute tiles for placement", "Ran out of compute tiles for placement!"),
             hint="use fewer workers, or a device with more columns.",
+            loc=_loc(self.design, tile),
         )
         return CapacityError(text)
 

@@ -58,7 +58,7 @@ class _Ends:
         if core is None:
             return f"no worker runs on {label(spot)}, where it {'starts' if produce else 'ends'}"
         used = (spot, fifo.name, produce) in self.used
-        return None if used else f"{core.name} on {label(spot)} never acquires from it"
+        return None if used else f"worker {core.name!r} on {label(spot)} never acquires from it"
 
 
 def _never_drained(fifo: Fifo, index: int, why: str) -> DesignError:
