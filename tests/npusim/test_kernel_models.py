@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from ml_dtypes import bfloat16
 
@@ -44,6 +44,7 @@ def test_bf16_rounds_to_nearest_even(values):
 
 
 @given(st.lists(st.floats(-8192, 8192, width=32), min_size=8, max_size=8))
+@example([0.0] * 7 + [2.0**-148])  # the smallest numbers there are
 def test_bfp16_keeps_seven_bits_of_the_largest(values):
     x = np.array(values, dtype=np.float32)
     got = bfp16(x)

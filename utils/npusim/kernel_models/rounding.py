@@ -40,7 +40,7 @@ def bfp16(x: Any) -> Array:
     largest = np.abs(blocks.T.copy()).max(axis=0)  # (much faster than along the short axis)
     top = largest.max(initial=0.0)
     if top >= _LARGEST or 0 < top < _SMALLEST:  # far from one: scale by a power of two, which rounds nothing
-        scale = np.float32(2.0 ** -np.frexp(top)[1])
+        scale = np.float32(2.0 ** np.clip(-np.frexp(top)[1], -126, 126))
         return (bfp16(values * scale) / scale).astype(np.float32)
     power = _power_of_two(largest)
     rounded = _round(blocks, power)
