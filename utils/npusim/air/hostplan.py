@@ -51,7 +51,7 @@ class HostPlan:
         entry = sim.parties.program.function.entry
         if len(args) != len(entry.args):
             raise DesignError(f"the function takes {len(entry.args)} arguments, {len(args)} were given")
-        self._arrays = {value: _array(i, value, given) for i, (value, given) in enumerate(zip(entry.args, args))}
+        self._arrays = {value: _array(i, value, given, sim.data) for i, (value, given) in enumerate(zip(entry.args, args))}
         self._hosts: dict[Value, HostBuffer] = {}
         moves: list[Moved] = [op.attrs["move"] for op in self._parties.host.projection.moves]
         self._written = {move.memref for move in moves if move.side == "get"}
@@ -137,7 +137,7 @@ class HostPlan:
         return Transfer(bd, array, {}, DIMENSIONS)
 
 
-def _array(i: int, value: Value, given: Any) -> Array:
+def _array(i: int, value: Value, given: Any, data: bool) -> Array:
     if not isinstance(value.type, MemRefType):
         raise DesignError(f"argument {i} of the function is a {value.type}, not an array, which is not served")
     array = np.asarray(given)
@@ -145,6 +145,6 @@ def _array(i: int, value: Value, given: Any) -> Array:
         raise DesignError(
             f"host argument {i}: the design declares {value.type}, got {array.dtype} of {array.size} elements"
         )
-    if not (array.flags.c_contiguous and array.flags.writeable):
+    if data and not (array.flags.c_contiguous and array.flags.writeable):  # without data nobody touches it
         raise DesignError(f"host argument {i} must be a contiguous, writeable array")
     return array

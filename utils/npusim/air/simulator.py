@@ -56,6 +56,11 @@ class AirSimulator(Simulator):
             found.setdefault(channel, []).append(end)
         return found
 
+    @property
+    def core_feeds(self) -> list[CoreFeed]:
+        """The feeds of cores."""
+        return [feed for feed in self.feeds if isinstance(feed, CoreFeed)]
+
     # -- loading
 
     def _end(self, channel: DmaChannel) -> ChannelEnd:

@@ -47,7 +47,9 @@ class BufferState:
 
 
 class Feed(Protocol):
-    """Where a DMA channel's transfers come from."""
+    """Where a DMA channel's transfers come from: the program of a party."""
+
+    party: Any
 
     def pull(self, end: FedEnd) -> bool:
         """Append the next transfers to ``end.pending``; False if there are none for now."""

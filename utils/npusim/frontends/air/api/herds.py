@@ -22,7 +22,7 @@ from npusim.frontends.air.dialect_scf import for_, yield_
 from npusim.frontends.air.regions import herd as region
 from npusim.frontends.air.types import IntegerType, MemRefType
 from npusim.frontends.tracing import DesignTypeError
-from npusim.place.messages import explain
+from npusim.messages import explain
 
 PHYSICAL = {"npu1": {1: (4,), 2: (1, 4)}, "npu2": {1: (8,), 2: (2, 4)}}
 """The largest herd that air.api chooses by itself, by rank of the grid."""
