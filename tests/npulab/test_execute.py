@@ -161,6 +161,15 @@ def test_timing_alone_takes_the_same_cycles() -> None:
     assert with_data.cycles == without.cycles and not without.trace
 
 
+def test_timing_alone_needs_no_memory_for_arguments() -> None:
+    given = np.broadcast_to(x()[:1], 256)  # one element in memory
+    run = npulab.run(DESIGNS / "scale.py", [given, given], data=False, trace=False)
+    assert run.cycles == npulab.run(DESIGNS / "scale.py", [x(), x()]).cycles
+    assert npulab.run(DESIGNS / "scale.py", [given, x()]).output.tolist() == (3 * given).tolist()
+    with pytest.raises(DesignError, match="argument 0 has 128 elements"):
+        npulab.run(DESIGNS / "scale.py", [given[:128], given], data=False)
+
+
 def test_nothing_has_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(execute, "_last", [])
     with pytest.raises(RuntimeError, match="nothing has run"):

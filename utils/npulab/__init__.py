@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from npulab.backend import current, use
+    from npulab.chains import chain
     from npulab.execute import design, last, machine, run
     from npulab.loading import load
     from npulab.npu import clear_cache
@@ -30,6 +31,7 @@ _HOMES = {
     "machine": "execute",
     "run": "execute",
     "last": "execute",
+    "chain": "chains",
     "clear_cache": "npu",
     "Run": "record",
     "source": "sources",
@@ -45,6 +47,7 @@ __all__ = [
     "machine",
     "run",
     "last",
+    "chain",
     "clear_cache",
     "Run",
     "source",

@@ -108,7 +108,8 @@ def run(
 
     ``what`` is a function ``build(device, **params)``, an ``@iron.jit`` function (``params`` are its CompileTime values), a
     module or path with either, or a Design or Machine. ``args`` are arrays (and scalars) for the host sequence; they are
-    copied, so the caller's stay as they are. ``flops`` is what the work counts as, for FLOP/s and operational intensity.
+    copied, so the caller's stay as they are; without ``data`` they are not even looked at but for type and size, and may be
+    as large as ``np.broadcast_to`` makes them. ``flops`` is what the work counts as, for FLOP/s and operational intensity.
 
     The outputs are the arguments that the design writes; ``outputs`` names them by position, which is needed for a
     ``build`` function on the NPU (else all arguments are returned). ``warmup`` and ``iterations`` are for the NPU; ``clock_hz``,
@@ -145,32 +146,34 @@ def _simulate(
 ) -> Run:
     from npusim.run import simulate
 
-    mine = _arguments(placed, args)
+    mine = _arguments(placed, args, copied=how["data"])
     report = simulate(placed, mine, **how)
     chosen = written(placed) if outputs is None else outputs
     shapes = [np.shape(a) for a in args]
     return Run.of_report(report, [mine[i].reshape(shapes[i]) for i in chosen], name=name, flops=flops)
 
 
-def _arguments(placed: Machine, args: Sequence[Any]) -> list[Any]:
-    """Copies of the arguments as the host sequence declares them; DesignError if they do not fit."""
+def _arguments(placed: Machine, args: Sequence[Any], *, copied: bool = True) -> list[Any]:
+    """The arguments as the host sequence declares them, copied if something may be written to them; DesignError if they do
+    not fit."""
     wanted: list[Value] = placed.sequence.entry.args if placed.sequence else []
     if len(wanted) != len(args):
         raise DesignError(f"the host sequence takes {len(wanted)} arguments, got {len(args)}")
     return [
-        _argument(i, a, v.type) if isinstance(v.type, MemRefType) else a for i, (a, v) in enumerate(zip(args, wanted))
+        _argument(i, a, v.type, copied) if isinstance(v.type, MemRefType) else a
+        for i, (a, v) in enumerate(zip(args, wanted))
     ]
 
 
-def _argument(index: int, given: Any, kind: MemRefType) -> np.ndarray[Any, Any]:
-    array = np.array(given, order="C")
+def _argument(index: int, given: Any, kind: MemRefType, copied: bool) -> np.ndarray[Any, Any]:
+    array = np.asarray(given)
     if array.dtype != kind.dtype:
         raise DesignError(
             f"argument {index} is {array.dtype}, but the design moves {kind.element} ({kind.dtype}): convert it with .astype()"
         )
     if array.size != kind.size:
         raise DesignError(f"argument {index} has {array.size} elements, but the design moves {kind.size} ({kind})")
-    return array.reshape(kind.shape)
+    return np.array(array, order="C").reshape(kind.shape) if copied else array
 
 
 def written(placed: Machine) -> list[int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -58,6 +58,13 @@ def si(value: float, unit: str) -> str:
     return f"{value:.4g} {unit}"
 
 
+class Part(NamedTuple):
+    """A run of a chain (see :mod:`npulab.chains`), and how many times it stands there."""
+
+    run: Run
+    times: int
+
+
 @dataclass(frozen=True)
 class Run:
     """One run of a design.
@@ -71,6 +78,7 @@ class Run:
         flops: floating-point (or integer) operations, given by the caller; None when not given.
         report: the simulator's report; None when measured.
         samples: seconds of each timed repetition, when measured.
+        parts: the runs that a chain consists of; empty for a single run.
     """
 
     kind: Kind
@@ -83,6 +91,7 @@ class Run:
     flops: float | None = None
     report: Report | None = field(default=None, repr=False)
     samples: tuple[float, ...] = field(default=(), repr=False)
+    parts: tuple[Part, ...] = field(default=(), repr=False)
 
     @classmethod
     def of_report(cls, report: Report, outputs: Sequence[np.ndarray[Any, Any]] = (), **more: Any) -> Run:
@@ -182,6 +191,7 @@ class Run:
             if self.flops_per_cycle is not None:
                 speed.append(f"{self.flops_per_cycle:.4g} FLOP/cycle")
             rows.append(("work", f"{self.flops:,.0f} FLOP, {', '.join(speed)} ({self.kind})"))
+        rows += [self._part_row(part) for part in self.parts]
         rows += [self._level_row(level) for level in LEVELS if self.traffic is not None and self.traffic[level].total]
         if (busy := self.busy()) is not None:
             cores = len(self.cores)
@@ -189,6 +199,11 @@ class Run:
                 ("cores", f"{cores} in use, busy {busy:.0%}, waiting {self.stalled() or 0:.0%} of the time (simulated)")
             )
         return rows
+
+    def _part_row(self, part: Part) -> tuple[str, str]:
+        share = part.times * part.run.seconds / self.seconds
+        often = f" x {part.times}" if part.times > 1 else ""
+        return part.run.name, f"{si(part.run.seconds, 's')}{often}, {share:.0%} of the time ({self.kind})"
 
     def _level_row(self, level: Level) -> tuple[str, str]:
         assert self.traffic is not None
