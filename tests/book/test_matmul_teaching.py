@@ -191,6 +191,27 @@ def test_once_with_a_line_left_out(chapter: dict[str, Any], without: str, hint: 
         attempt(chapter, "once", "\n".join(kept))
 
 
+@pytest.mark.parametrize(("device", "columns"), [("npu1", 4), ("npu2", 4)])
+def test_strips_are_right_on_both_devices(chapter: dict[str, Any], device: str, columns: int) -> None:
+    """The design around the exercise, with its solution: as exact as the chapter's, and A from DDR once."""
+    import numpy as np
+
+    import npulab
+    from designs.matmul import __main__ as command
+    from designs.matmul import reference
+    from designs.matmul.strips import design_with
+
+    M, K, N = 512, 128, 512
+    namespace = dict(chapter)
+    execute(solution_source(CELLS["once"]), "once", namespace)
+    a, b = command.factors(M, K, N)
+    arrays = [a.reshape(-1), b.reshape(-1), np.zeros(M * N, np.float32)]
+    run = npulab.run(design_with(namespace["stage_a"]), arrays, device=device, M=M, K=K, N=N, columns=columns)
+    want = reference.matmul(a, b)
+    assert np.abs(run.output.reshape(want.shape) - want).max() <= reference.TOLERANCE[device] * np.abs(want).max()
+    assert run.traffic is not None and run.traffic["ddr"].read == 2 * M * K + 2 * K * N * (M // 256)
+
+
 def test_once_from_the_host_each_time_is_too_much(chapter: dict[str, Any]) -> None:
     """Right values, but the bytes that were to be saved still pass DDR."""
     from designs.matmul import exercises
