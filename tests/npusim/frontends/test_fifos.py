@@ -279,7 +279,7 @@ def test_both_ends_must_be_used() -> None:
         resolve(lambda a, b, c: None, extra=[z.cons()])
     z = fifo("z")
     z.cons()
-    with pytest.raises(DesignError, match="each call of cons\(\) makes one more consumer"):
+    with pytest.raises(DesignError, match=r"each call of cons\(\) makes one more consumer"):
         resolve(lambda a, b, c, d: None, extra=[z.prod(), z.cons()])
 
 
@@ -374,7 +374,7 @@ def test_one_link_for_a_fifo() -> None:
 def test_transforms_of_a_join_stay_in_their_part() -> None:
     y = ObjectFifo(array(16), name="y", dims_to_stream=[(2, 8), (8, 1)])
     ws = [Worker(lambda h: None, [p.prod()]) for p in y.prod().join([0, 8], obj_types=[array(8)] * 2)]
-    with pytest.raises(DesignError, match="reaches element 15, but .* part 'y_join0' has 8"):
+    with pytest.raises(DesignError, match=r"reaches element 15, but .* part 'y_join0' has 8"):
         Program(NPU2(), Runtime(lambda b, c: None, [array(16), y.cons()]), ws).resolve_program()
 
 
