@@ -51,13 +51,16 @@ class HostPlan:
         entry = sim.parties.program.function.entry
         if len(args) != len(entry.args):
             raise DesignError(f"the function takes {len(entry.args)} arguments, {len(args)} were given")
-        self._arrays = {value: _array(i, value, given, sim.data) for i, (value, given) in enumerate(zip(entry.args, args))}
+        self._arrays = {
+            value: _array(i, value, given, sim.data) for i, (value, given) in enumerate(zip(entry.args, args))
+        }
         self._hosts: dict[Value, HostBuffer] = {}
         moves: list[Moved] = [op.attrs["move"] for op in self._parties.host.projection.moves]
         self._written = {move.memref for move in moves if move.side == "get"}
         self._open: dict[Value, list[tuple[int, _Task]]] = defaultdict(
             list
         )  # started, not known to be done: (action, task)
+        self._chains: dict[Any, list[Transfer]] = {}
         self.actions: list[Action] = []
         self.boundaries: list[int] = []  # the place in ``actions`` where each launch begins
 
@@ -100,15 +103,23 @@ class HostPlan:
             if self._conflict(task, other):
                 self._await(at, other)
         channel = self._sim.air.channel_of[task.end]
-        chain = [self._transfer(task, at) for at in task.walks]
-        for i, transfer in enumerate(chain[:-1]):
-            transfer.next = i + 1
+        chain = self._chain(task)
         made = Task(channel, chain, 1, True, task.end.name, task.op)
         moved = tuple((t.nbytes, t.burst) for t in chain)
         self.actions.append(Start(task.op, made, (task.end.name, moved, 1, True)))
         if task.memref in self._written:
             self._open[task.memref].append((len(self.actions) - 1, task))
         return len(self.actions) - 1
+
+    def _chain(self, task: _Task) -> list[Transfer]:
+        """The descriptors of a task. Without data they do not depend on where the task begins."""
+        key = (task.memref, tuple((at.length, at.dims) for at in task.walks))
+        if not self._sim.data and key in self._chains:
+            return self._chains[key]
+        chain = self._chains[key] = [self._transfer(task, at) for at in task.walks]
+        for i, transfer in enumerate(chain[:-1]):
+            transfer.next = i + 1
+        return chain
 
     def _conflict(self, task: _Task, other: _Task) -> bool:
         """Whether two tasks touch the same elements and one writes them."""

@@ -63,7 +63,8 @@ class LaunchPeriodicity(Periodicity):
         left = len(self._boundaries) - bisect_left(self._boundaries, sim.host.at if sim.host else 0)
         feeds = tuple(_feed(feed, left, now) for feed in sim.feeds)
         queues = tuple(len(queue) - left for queue in sim.queues.values())
-        return (feeds, queues, tuple(_end(end, now) for end in sim.fed.values()))
+        labels = tuple(tuple(map(tuple, link.labels)) for link in sim.cascades.links)
+        return (feeds, queues, labels, tuple(_end(end, now) for end in sim.fed.values()))
 
 
 def _asks_for_ids(core: CoreProgram) -> bool:
@@ -88,8 +89,14 @@ def _buffer(state: BufferState, now: int) -> State:
     return (under_way, state.held, _last(state.released.times, now), _last(state.sent.times, now))
 
 
-def _last(times: Any, now: int) -> int:
-    return max(0, times[-1] - now) if times else 0
+def _last(times: Any, now: int) -> State:
+    """The ticks that lie beyond the present."""
+    late: list[int] = []
+    for tick in reversed(times):
+        if tick <= now:
+            break
+        late.append(tick - now)
+    return tuple(late)
 
 
 def _end(end: FedEnd, now: int) -> State:
@@ -99,7 +106,8 @@ def _end(end: FedEnd, now: int) -> State:
         upcoming = _waiting(end.upcoming, end.needs, now)
     full = tuple(max(0, tick - now) for tick in end.full)
     open_ = end.issued - len(end.ended.times) if end.ended.times or end.issued else 0
-    return (waiting, upcoming, full, open_, _last(end.ended.times, now))
+    moving = id(end.transfer) if end.left else None
+    return (waiting, upcoming, moving, full, open_, max(0, end.free_at - now), _last(end.ended.times, now))
 
 
 def _waiting(transfer: Any, needs: Any, now: int) -> State:

@@ -44,6 +44,7 @@ class AirSimulator(Simulator):
         self.fed: dict[End, FedEnd] = {}
         self.sharing: dict[End, Route] = {}  # the streams of ends that share a DMA channel with others
         self.feeds: list[MemFeed | CoreFeed] = []
+        self._simple: dict[tuple[Moved, tuple[int, ...]], End] = {}  # transfers of buffers that are not cut
         self.arrived = Waitable()
         self.queues: dict[CoreProgram, deque[tuple[int, ...]]] = {}
         super().__init__(machine, **how)
@@ -127,6 +128,8 @@ class AirSimulator(Simulator):
 
     def resolve(self, party: Party, move: Moved, indices: tuple[int, ...], at: Walk) -> list[Part]:
         """The ends that a transfer goes through, several where a buffer was cut into parts."""
+        if (known := self._simple.get((move, indices))) is not None:
+            return [(known, move.memref, at)]
         key = self.parties.key(move, indices)
         table = self.parties.puts if move.side == "put" else self.parties.gets
         cut = self.air.cuts.get(move.memref)
@@ -141,7 +144,8 @@ class AirSimulator(Simulator):
                 if other.single == key:
                     walks = pieces(at, other.length, len(other.parts)) or []
                     return [(table[k], move.memref, w) for k, w in zip(other.ends, walks, strict=True)]
-        return [(known_end(table, key, move), move.memref, at)]
+        self._simple[move, indices] = known_end(table, key, move)
+        return [(self._simple[move, indices], move.memref, at)]
 
     def _actions(self, args: Sequence[Any]) -> list[Action]:
         plan = HostPlan(self, list(args))
