@@ -1,0 +1,118 @@
+"""An outcome as a table: time, speed, bytes and FLOP/B at three levels, what bounds it there, and what each stage did."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from designs.attention import run as running
+from designs.attention.run import Outcome
+from npulab import roofline
+from npulab.record import LEVEL_NAMES, si
+from npulab.roofline import Roofline
+from npusim.report import LEVELS
+
+Rows = list[tuple[str, ...]]
+
+
+def roof(outcome: Outcome) -> Roofline:
+    """The whole device's memories over the tiles in use, reads and writes together; the ceiling is what the kernels reach on
+    tiles that never wait."""
+    of, p, device = outcome.mapping, outcome.parameters, outcome.run.device
+    return roofline.roofline(
+        device,
+        tiles=of.tiles(p, device.name),
+        flops_per_cycle_and_tile=of.flops_per_cycle_and_tile(p, device.name),
+        ceiling_source="calibrated kernels of this mapping, see designs.kernels.cycles",
+    )
+
+
+def summary(outcome: Outcome) -> Rows:
+    """Time, work and result."""
+    done, p = outcome.run, outcome.parameters
+    speed = done.flops_per_second or 0.0
+    rows: Rows = [
+        ("time", done.time_text),
+        ("work", f"{p.flops:,} FLOP (full count, masked or not), {speed / 1e9:,.0f} GFLOP/s ({done.kind})"),
+        ("result", str(outcome.error) if outcome.error else "timing only, nothing was computed"),
+    ]
+    if done.parts:
+        rows.append(("between", "loading the next program is not in the time: about 280 us each on a device (mlir-air e0b9a2963)"))
+    return rows
+
+
+def levels(outcome: Outcome) -> Rows:
+    """Bytes and operational intensity at each level, the ridge point, and which side of it that is."""
+    over = roof(outcome)
+    rows: Rows = [("level", "read B", "written B", "FLOP/B", "ridge", "predicted")]
+    for level in LEVELS:
+        traffic, intensity = (outcome.run.traffic or {}).get(level), outcome.run.intensity(level)
+        if traffic is None or intensity is None:
+            continue
+        ridge = over.ridge(level)
+        bound = "compute bound" if intensity >= ridge else "bandwidth bound"
+        rows.append((LEVEL_NAMES[level], f"{traffic.read:,}", f"{traffic.written:,}", f"{intensity:.1f}", f"{ridge:.1f}", bound))
+    return rows
+
+
+def stages(outcome: Outcome) -> Rows:
+    """What the compute tiles of each stage did."""
+    rows: Rows = [("stage", "tiles", "share of time", "busy", "waits for")]
+    for use in running.stages(outcome.run):
+        waits = ", ".join(f"{name} {share:.0%}" for name, share in use.waits.items() if share >= 0.005)
+        rows.append((use.name, str(use.tiles), f"{use.share:.0%}", f"{use.busy:.0%}", waits or "nothing"))
+    return rows
+
+
+def notes(outcome: Outcome) -> list[str]:
+    """What the tables mean, in lines."""
+    over, lines = roof(outcome), []
+    lines.append(
+        f"ridge points: {over.ceiling:,.0f} FLOP/cycle = {si(over.ceiling * over.device.clock_hz, 'FLOP/s')}, what the calibrated "
+        f"kernels reach on {over.tiles} tiles that never wait, over the memories of the whole device, reads and writes together"
+    )
+    exact = running.exact(outcome)
+    lines.append(f"bytes: {'to the byte what' if exact else 'NOT what'} the closed formulas say (designs.attention.formulas)")
+    if outcome.run.cores or outcome.run.parts:
+        slowest = running.limiting(outcome.run)
+        lines.append(f"limiting stage: {slowest.name}, busy {slowest.busy:.0%} of its time ({outcome.run.kind})")
+    return lines
+
+
+def title(outcome: Outcome) -> str:
+    """Mapping, device, sizes."""
+    return f"attention_{outcome.mapping.name} on {outcome.device} ({outcome.run.kind}): {outcome.parameters}"
+
+
+def table(outcome: Outcome) -> str:
+    """All of it as text."""
+    parts = [title(outcome), _columns(summary(outcome), right=()), _columns(levels(outcome), right=(1, 2, 3, 4))]
+    if outcome.run.cores or outcome.run.parts:
+        parts.append(_columns(stages(outcome), right=(1, 2, 3)))
+    return "\n\n".join([*parts, "\n".join(notes(outcome))])
+
+
+def _columns(rows: Rows, right: Sequence[int]) -> str:
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return "\n".join(
+        "  " + "  ".join(f"{cell:>{w}}" if i in right else f"{cell:<{w}}" for i, (cell, w) in enumerate(zip(row, widths))).rstrip()
+        for row in rows
+    )
+
+
+def html(outcome: Outcome) -> str:
+    """All of it for a notebook."""
+    first = "".join(f'<tr><th scope="row">{escape(a)}</th><td colspan="5">{escape(b)}</td></tr>' for a, b in summary(outcome))
+    parts = [first, _html_rows(levels(outcome))]
+    if outcome.run.cores or outcome.run.parts:
+        parts.append(_html_rows(stages(outcome)))
+    caption = f'<caption style="text-align:left;caption-side:top"><b>{escape(title(outcome))}</b></caption>'
+    lines = "<br>".join(escape(line) for line in notes(outcome))
+    body = "".join(f"<tbody>{part}</tbody>" for part in parts)
+    return f'<table class="dataframe npulab-run">{caption}{body}</table><p>{lines}</p>'
+
+
+def _html_rows(rows: Rows) -> str:
+    head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in rows[0])
+    lines = ["".join(f"<td>{escape(cell)}</td>" for cell in row) for row in rows[1:]]
+    return f"<tr>{head}</tr>" + "".join(f"<tr>{line}</tr>" for line in lines)

@@ -1,0 +1,198 @@
+"""One way to run every mapping: parameters and a device in, result, time and bytes out.
+
+A mapping's package offers ``MAPPING`` and ``run(parameters, device, ...)``, which is :func:`run` here with its own MAPPING.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from ml_dtypes import bfloat16
+
+from designs.attention import formulas, reference
+from designs.attention.parameters import Name, Parameters
+from designs.kernels.models import KERNELS
+from npulab.record import Run
+from npusim.devices import device as device_named
+from npusim.report import CoreUse, Report
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Stage(NamedTuple):
+    """What some compute tiles do for each block of ``bq`` queries and ``lkp`` keys, in core cycles (calibrated)."""
+
+    name: str
+    tiles: int
+    cycles: float
+
+
+class Launched(NamedTuple):
+    """The record of a run, and O (num_heads, lq, dv) if it had data."""
+
+    run: Run
+    output: Array | None
+
+
+@dataclass(frozen=True)
+class MappingOfAttention:
+    """A mapping: its stages, and how it is launched.
+
+    ``launch(p, device, q, k, v, how)`` runs it; q, k, v as :func:`reference.inputs` gives them, ``how`` are options of
+    :func:`npulab.run`, with ``data``. ``in_turn`` says that its stages do not run at the same time.
+    """
+
+    name: Name
+    title: str
+    stages: Callable[[Parameters, str], Sequence[Stage]]
+    launch: Callable[[Parameters, str, Array, Array, Array, dict[str, Any]], Launched]
+    in_turn: bool = False
+
+    def tiles(self, p: Parameters, device: str) -> int:
+        """Compute tiles in use."""
+        counts = [stage.tiles for stage in self.stages(p, device)]
+        return max(counts) if self.in_turn else sum(counts)
+
+    def flops_per_cycle_and_tile(self, p: Parameters, device: str) -> float:
+        """The ceiling that the kernels set: FLOP a cycle of a tile that never waits."""
+        cycles = sum(stage.cycles for stage in self.stages(p, device))
+        return 2 * p.bq * p.tile("lkp") * (p.dk + p.width) / cycles
+
+
+def kernel_cycles(p: Parameters, device: str, *names: str, **dims: int) -> int:
+    """Calibrated cycles of kernels called once each on a mapping's blocks (``dims`` adds or replaces macros)."""
+    shape = {"BQ": p.bq, "BK": p.tile("lkp"), "DK": p.dk, "DV": p.width, **dims}
+    return sum(KERNELS[name].cost(shape, device_named(device)).calibrated for name in names)
+
+
+def mapping(name: Name) -> MappingOfAttention:
+    """The mapping of a name; ModuleNotFoundError if its package is not there."""
+    found: MappingOfAttention = importlib.import_module(f"designs.attention_{name}").MAPPING
+    return found
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A run of a mapping: its complete parameters, the record, and with data O (num_heads, lq, dv) and its error."""
+
+    mapping: MappingOfAttention
+    parameters: Parameters
+    run: Run
+    output: Array | None = None
+    error: reference.Error | None = None
+
+    @property
+    def device(self) -> str:
+        return self.run.device.name
+
+    def _repr_html_(self) -> str:
+        from designs.attention.report import html
+
+        return html(self)
+
+
+def run(
+    of: MappingOfAttention,
+    parameters: Parameters,
+    device: str = "npu2",
+    *,
+    inputs: tuple[Array, Array, Array] | None = None,
+    data: bool = True,
+    trace: bool = False,
+    seed: int = 0,
+    **options: Any,
+) -> Outcome:
+    """Run a mapping on normally distributed inputs, or those given, and compare it with the fp32 reference.
+
+    Without ``data`` only the timing is simulated, for any length. ``options`` go to :func:`npulab.run`: ``clock_hz``,
+    ``stream_bytes_per_cycle``, ``costs``, ``kernels``.
+
+    Raises:
+        ValueError: for parameters that the mapping cannot serve.
+        NpuError: what the design breaks, does not fit into, or what is not served.
+    """
+    p = parameters.of_mapping(of.name, device)
+    q, k, v = inputs or (reference.inputs(p, seed) if data else _nothing(p))
+    launched = of.launch(p, device, q, k, v, {"data": data, "trace": trace, **options})
+    done = launched.run.having(flops=p.flops, name=f"attention_{of.name}")
+    if launched.output is None:
+        return Outcome(of, p, done)
+    truth = reference.attention(q, k, v, causal=p.causal)
+    return Outcome(of, p, done, launched.output, reference.error(launched.output, truth, done.device.family))
+
+
+def _nothing(p: Parameters) -> tuple[Array, Array, Array]:
+    """Inputs for timing only: of the right size, and no memory."""
+    sizes = ((p.num_heads, p.lq, p.dk), (p.kv_heads, p.keys, p.dk), (p.kv_heads, p.keys, p.width))
+    q, k, v = (np.broadcast_to(bfloat16(0), shape) for shape in sizes)
+    return q, k, v
+
+
+def empty(size: int, data: bool) -> Array:
+    """An array for a design to write: zeros, or without data no memory at all."""
+    return np.zeros(size, bfloat16) if data else np.broadcast_to(bfloat16(0), (size,))
+
+
+def padded(x: Array, rows: int, data: bool) -> Array:
+    """x (heads, length, d) with zeros up to ``rows`` rows a head, flat."""
+    heads, length, d = x.shape
+    if not data:
+        return empty(heads * rows * d, data)
+    if rows == length:
+        return x.reshape(-1)
+    full = np.zeros((heads, rows, d), bfloat16)
+    full[:, :length] = x
+    return full.reshape(-1)
+
+
+# ---- what the stages did
+
+
+class Use(NamedTuple):
+    """What the compute tiles of a stage did: shares of the time of the stage's run."""
+
+    name: str
+    tiles: int
+    busy: float
+    waits: Mapping[str, float]
+    share: float  # of the whole time that the stage's run takes: 1 where all stages run at the same time
+
+
+def stages(of: Run) -> list[Use]:
+    """The stages of a simulated run, or of the runs of a chain: cores with the same program together."""
+    if of.parts:
+        return [
+            use._replace(share=part.times * part.run.seconds / of.seconds)
+            for part in of.parts
+            for use in stages(part.run)
+        ]
+    groups: dict[str, list[CoreUse]] = {}
+    for core in of.cores:
+        groups.setdefault(core.name, []).append(core)
+    return [_use(name, cores, of.report) for name, cores in groups.items() if of.report is not None]
+
+
+def _use(name: str, cores: list[CoreUse], report: Report) -> Use:
+    ticks = len(cores) * report.ticks
+    waits: dict[str, int] = {}
+    for core in cores:
+        for what, waited in core.stalled.items():
+            stream = re.sub(r"\d+", "", what).strip("_") or what  # q0_3 and q1_0 are parts of q
+            waits[stream] = waits.get(stream, 0) + waited
+    ordered = sorted(waits.items(), key=lambda item: -item[1])
+    return Use(name, len(cores), sum(core.busy for core in cores) / ticks, {k: n / ticks for k, n in ordered if n}, 1.0)
+
+
+def limiting(of: Run) -> Use:
+    """The stage that takes longest: of the longest run of a chain, the busiest one."""
+    return max(stages(of), key=lambda use: (use.share, use.busy))
+
+
+def exact(outcome: Outcome) -> bool:
+    """Whether every byte is where the closed formulas say."""
+    return outcome.run.traffic == formulas.traffic(outcome.mapping.name, outcome.parameters)
