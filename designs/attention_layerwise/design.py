@@ -1,0 +1,229 @@
+"""Attention as three programs, one after the other: S = Q Kᵀ, softmax, O = P V.
+
+Each fills the whole array; S and P go to DDR and back in between. For the
+products a column makes a unit of 256 rows of a head at a time, 64 on each
+of its four compute tiles. Its MemTile splits what differs from tile to
+tile, sends to all what they share (K or V), joins what they make, and
+changes layouts on the way: rows in DDR, panels of eight columns in L1.
+"""
+
+from itertools import zip_longest
+
+import aie.iron as iron
+from aie.helpers.dialects.scf import if_
+from aie.helpers.taplib import TensorAccessPattern
+from aie.iron import Buffer, CompileTime, In, Out, Program, Runtime, Worker
+from aie.iron.controlflow import range_
+from aie.iron.device import Tile
+
+from designs.attention.iron import array, as_it_lies, broadcast, join, kernels, piece, row_kernels, run_in_turn, split
+
+TILES, B = 4, 64  # compute tiles of a column; rows and columns of a block
+UNIT = TILES * B  # rows that a column works on at a time
+LONGEST = 4096  # elements of a row that softmax can hold
+
+
+def score(q_in, k_in, s_out, units, blocks, number, zero, multiply, mask):
+    """S = Q Kᵀ of some units, all of a column if later keys are masked: then
+    ``number`` gives the number that the block of queries has in its head."""
+    for unit in range_(units):
+        q = q_in.acquire(1)
+        for block in range_(blocks):
+            s = s_out.acquire(1)
+            zero(s)
+            multiply(q, k_in.acquire(1), s)
+            if number:
+                with if_(block >= number(unit), hasElse=False):
+                    mask(s, number(unit), block)
+            k_in.release(1)
+            s_out.release(1)
+        q_in.release(1)
+
+
+def softmax_rows(s_in, p_out, scale, softmax):
+    """Whole rows, some at a time."""
+    softmax(s_in.acquire(1), p_out.acquire(1), scale)
+    s_in.release(1)
+    p_out.release(1)
+
+
+def softmax_pieces(s_in, p_out, scale, m, l, pieces, lowest, zero, stats, apply):
+    """Rows in pieces, which come twice: for maximum and sum, and for P."""
+    lowest(m)
+    zero(l)
+    for _ in range_(pieces):
+        stats(s_in.acquire(1), m, l, scale)
+        s_in.release(1)
+    for _ in range_(pieces):
+        apply(s_in.acquire(1), m, l, p_out.acquire(1), scale)
+        s_in.release(1)
+        p_out.release(1)
+
+
+def weighted_sum(p_in, v_in, o_out, blocks, zero, multiply):
+    """O = P V."""
+    o = o_out.acquire(1)
+    zero(o)
+    for _ in range_(blocks):
+        multiply(p_in.acquire(1), v_in.acquire(1), o)
+        p_in.release(1)
+        v_in.release(1)
+    o_out.release(1)
+
+
+def product_sequence(a, b, c, a_ends, b_ends, c_ends, rounds):
+    """S = Q Kᵀ or O = P V."""
+    fills = [(a, end) for end in a_ends] + [(b, end) for end in b_ends]
+    run_in_turn(rounds, fills, [(c, end) for end in c_ends])
+
+
+def softmax_sequence(s, p, s_ends, p_ends, rounds):
+    """P = softmax(S)."""
+    run_in_turn(rounds, [(s, end) for end in s_ends], [(p, end) for end in p_ends])
+
+
+def runs(column, columns, heads, kv_heads, lq, lk):
+    """The units of a column, every ``columns``-th, in runs that one transfer
+    can walk: (first unit, how many, its head of K, heads of K from one to the
+    next)."""
+    units = range(column, heads * lq // UNIT, columns)
+    own = [unit * UNIT // lq * kv_heads // heads for unit in units]
+    most = 64 if columns * UNIT * lk <= 2**21 else 1  # passes; elements between them
+    at = 0
+    while at < len(units):
+        apart, end = own[min(at + 1, len(own) - 1)] - own[at], at + 1
+        while end < len(units) and end - at < most and own[end] - own[end - 1] == apart:
+            end += 1
+        yield units[at], end - at, own[at], apart
+        at = end
+
+
+def product_walks(columns, heads, kv_heads, lq, lk, d):
+    """For each round the walks of every column: through Q or O, through K or
+    V, through S or P."""
+    rows, step = heads * lq, columns * UNIT
+
+    def of(unit, times, own, apart):
+        sizes, strides = [times, lk // B, UNIT, B], [step * lk, B, lk, 1]
+        return (
+            piece(rows * d, unit * UNIT * d, UNIT * d, times, step * d),
+            piece(kv_heads * lk * d, own * lk * d, lk * d, times, apart * lk * d),
+            TensorAccessPattern((rows * lk,), unit * UNIT * lk, sizes, strides),
+        )
+
+    every = [
+        [of(*run) for run in runs(column, columns, heads, kv_heads, lq, lk)]
+        for column in range(min(columns, rows // UNIT))
+    ]
+    for walks in zip_longest(*every, fillvalue=(None, None, None)):
+        yield tuple(zip(*walks))
+
+
+def softmax_walks(halves, rows, lk, piece_rows):
+    """For each round the walks of every half of a column, through S and P."""
+    if lk <= LONGEST:  # all rows of a half at once
+        share = rows // halves * lk
+        walks = [piece(rows * lk, i * share, share) for i in range(halves)]
+        yield walks, walks
+        return
+    wide = LONGEST // piece_rows
+
+    def walk(at, times):
+        sizes, strides = [times, lk // wide, 2 * piece_rows, wide], [0, wide, lk, 1]
+        return TensorAccessPattern((rows * lk,), at, sizes, strides)
+
+    for row in range(0, rows // halves, 2 * piece_rows):
+        starts = [(i * (rows // halves) + row) * lk for i in range(halves)]
+        yield [walk(at, 2) for at in starts], [walk(at, 1) for at in starts]
+
+
+def program(sequence, arrays, inwards, outwards, rounds, workers):
+    """The program of a device, given the ends of the host's fifos."""
+    ends = [[f.prod() for f in fifos] for fifos in inwards] + [[f.cons() for f in outwards]]
+    runtime = Runtime(sequence, [*arrays, *ends, list(rounds)])
+    return Program(iron.get_current_device(), runtime, workers=workers).resolve_program()
+
+
+@iron.jit
+def scores(
+    q: In, k: In, s: Out, *, heads: CompileTime[int], kv_heads: CompileTime[int],
+    lq: CompileTime[int], lk: CompileTime[int], d: CompileTime[int] = 64,
+    causal: CompileTime[bool] = False,
+):  # fmt: skip
+    """q (heads, lq, d), k (kv_heads, lk, d), s (heads, lq, lk): S = Q Kᵀ, unscaled."""
+    columns, workers, host = iron.get_current_device().cols, [], []
+    calls = kernels(B, B, d)("zero_scores", "matmul_qk", "mask_causal")
+    for c in range(min(columns, heads * lq // UNIT)):
+        q_host, q_in = split(f"q{c}", c, TILES, B, d)
+        k_host, k_in = broadcast(f"k{c}", c, B, d)
+        s_host, s_out = join(f"s{c}", c, TILES, B, B)
+        host.append((q_host, k_host, s_host))
+        units = len(range(c, heads * lq // UNIT, columns)) if causal else 1
+        for i in range(TILES):
+
+            def number(unit, column=c, tile=i):
+                return (unit * columns + column) % (lq // UNIT) * TILES + tile
+
+            given = [units, lk // B, number if causal else None]
+            ends = [q_in[i].cons(), k_in.cons(), s_out[i].prod()]
+            workers.append(Worker(score, [*ends, *given, *calls], Tile(c, 2 + i)))
+    arrays = [array(heads * lq * d), array(kv_heads * lk * d), array(heads * lq * lk)]
+    walks = product_walks(columns, heads, kv_heads, lq, lk, d)
+    rounds = [([*q, *k], s) for q, k, s in walks]
+    q_hosts, k_hosts, s_hosts = zip(*host)
+    return program(product_sequence, arrays, (q_hosts, k_hosts), s_hosts, rounds, workers)
+
+
+@iron.jit
+def softmax(
+    s: In, p: Out, *, rows: CompileTime[int], lk: CompileTime[int], scale: CompileTime[float],
+):  # fmt: skip
+    """s and p (rows, lk): P = 2^(scale S) of each row, divided by its sum."""
+    columns, workers, s_hosts, p_hosts = iron.get_current_device().cols, [], [], []
+    share = rows // (2 * columns)  # rows of two tiles
+    if lk <= LONGEST:
+        r = max(n for n in (1, 2, 4, 8, 16, 32) if n * lk <= LONGEST and share % (2 * n) == 0)
+    else:
+        r = 32
+    shape = (r, min(lk, LONGEST // r))
+    whole, stats, apply = row_kernels(*shape)
+    lowest, zero = kernels(r, r, r)("lowest_maxima", "zero_sums")
+    for half in range(2 * columns):
+        c, upper = half // 2, half % 2
+        s_host, s_in = split(f"s{half}", c, 2, *shape, as_it_lies)
+        p_host, p_out = join(f"p{half}", c, 2, *shape, as_it_lies)
+        s_hosts.append(s_host)
+        p_hosts.append(p_host)
+        for i in range(2):
+            ends, tile = [s_in[i].cons(), p_out[i].prod(), scale], Tile(c, 2 + 2 * upper + i)
+            if lk <= LONGEST:
+                workers.append(Worker(softmax_rows, [*ends, whole], tile))
+            else:
+                state = [Buffer(array(r), name=f"{n}{half}_{i}") for n in "ml"]
+                calls = [lk // shape[1], lowest, zero, stats, apply]
+                workers.append(Worker(softmax_pieces, [*ends, *state, *calls], tile))
+    rounds = softmax_walks(2 * columns, rows, lk, r)
+    return program(softmax_sequence, [array(rows * lk)] * 2, (s_hosts,), p_hosts, rounds, workers)
+
+
+@iron.jit
+def output(
+    p: In, v: In, o: Out, *, heads: CompileTime[int], kv_heads: CompileTime[int],
+    lq: CompileTime[int], lk: CompileTime[int], d: CompileTime[int] = 64,
+):  # fmt: skip
+    """p (heads, lq, lk), v (kv_heads, lk, d), o (heads, lq, d): O = P V."""
+    columns, workers, host = iron.get_current_device().cols, [], []
+    calls = kernels(B, B, d)("zero_output", "matmul_pv")
+    for c in range(min(columns, heads * lq // UNIT)):
+        p_host, p_in = split(f"p{c}", c, TILES, B, B)
+        v_host, v_in = broadcast(f"v{c}", c, B, d)
+        o_host, o_out = join(f"o{c}", c, TILES, B, d)
+        host.append((p_host, v_host, o_host))
+        for i in range(TILES):
+            ends = [p_in[i].cons(), v_in.cons(), o_out[i].prod()]
+            workers.append(Worker(weighted_sum, [*ends, lk // B, *calls], Tile(c, 2 + i)))
+    arrays = [array(heads * lq * lk), array(kv_heads * lk * d), array(heads * lq * d)]
+    walks = product_walks(columns, heads, kv_heads, lq, lk, d)
+    rounds = [([*p, *v], o) for o, v, p in walks]
+    p_hosts, v_hosts, o_hosts = zip(*host)
+    return program(product_sequence, arrays, (p_hosts, v_hosts), o_hosts, rounds, workers)
