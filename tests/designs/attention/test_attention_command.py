@@ -1,0 +1,125 @@
+"""``python -m designs.attention_X``: one table for every mapping, and its exit codes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from designs.attention import command, report, run
+from designs.attention.parameters import Parameters
+from npusim.report import Traffic
+from tests.designs.attention.runs import DEVICES, NAMES, outcome
+
+STAGES = {
+    "layerwise": ("score", "softmax_rows", "weighted_sum"),
+    "dato": ("send_and_score", "softmax", "weighted_sum", "accumulate"),
+    "iron": ("scores", "softmax", "output"),
+}
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("name", NAMES)
+def test_the_table_says_all(name: str, device: str, capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["--device", device, "--lq", "256", "--num-heads", "4", "--num-kv-heads", "2"]
+    assert command.main(name, given) == 0  # type: ignore[arg-type]
+    out = capsys.readouterr().out
+    for words in (
+        f"attention_{name} on {device} (simulated): 256 tokens, 4 heads (2 of K and V), d = 64",
+        "cycles = ",
+        "67,108,864 FLOP (full count, masked or not)",
+        "GFLOP/s (simulated)",
+        ": within rtol",
+        "DDR (shim DMA)",
+        "MemTile DMA",
+        "compute-tile DMA",
+        "to the byte what the closed formulas say",
+        "limiting stage: ",
+        *STAGES[name],
+    ):
+        assert words in out, words
+
+
+def test_causal_and_timing_only(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main("iron", ["--lq", "512", "--num-heads", "1", "--causal", "--timing-only"]) == 0
+    out = capsys.readouterr().out
+    assert "512 tokens, 1 heads, d = 64, causal" in out and "timing only, nothing was computed" in out
+
+
+def test_long_sequences_are_timing_only(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main("iron", ["--lq", "4096"]) == 0
+    assert "more than 12,582,912 scores: timing only" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "words"),
+    [
+        ("dato", ["--causal"], "ValueError: attention_dato: it has no causal mask"),
+        ("layerwise", ["--lq", "300"], "lq = 300 is no multiple of 256"),
+        ("iron", ["--num-heads", "12", "--num-kv-heads", "5"], "num_heads = 12 is no multiple of num_kv_heads = 5"),
+    ],
+)
+def test_refusals(name: str, given: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main(name, given) == 1  # type: ignore[arg-type]
+    error = capsys.readouterr().err
+    assert words in error and "Traceback" not in error
+
+
+def test_a_wrong_result_and_wrong_bytes_are_failures(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    given = ["--lq", "256", "--num-heads", "1", "--device", "npu1"]
+    truth = run.reference.attention
+    monkeypatch.setattr(run.reference, "attention", lambda *a, **k: truth(*a, **k) + 1)
+    assert command.main("dato", given) == 1
+    assert "NOT within" in capsys.readouterr().out
+    monkeypatch.undo()
+    formula = run.formulas.traffic
+
+    def one_byte_more(*a: object) -> object:
+        moved = formula(*a)  # type: ignore[arg-type]
+        moved["l1"] = Traffic(moved["l1"].read, moved["l1"].written + 1)
+        return moved
+
+    monkeypatch.setattr(run.formulas, "traffic", one_byte_more)
+    assert command.main("dato", given) == 1
+    assert "NOT what the closed formulas say" in capsys.readouterr().out
+
+
+def test_options_are_those_of_the_mapping() -> None:
+    assert command.parser("dato").parse_args(["--kv-sharing", "2"]).kv_sharing == 2
+    with pytest.raises(SystemExit):
+        command.parser("iron").parse_args(["--kv-sharing", "2"])
+    assert command.parser("fused").parse_args(["--causal-skip"]).causal_skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_as_a_command(name: str, tmp_path: Path) -> None:
+    words = ["--lq", "256", "--num-heads", "1", "--device", "npu1"]
+    done = subprocess.run(
+        [sys.executable, "-m", f"designs.attention_{name}", *words], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert f"attention_{name} on npu1" in done.stdout
+
+
+def test_in_a_notebook() -> None:
+    done = outcome("iron", "npu2", lq=256)
+    html = done._repr_html_()
+    assert html.startswith("<table") and "<caption" in html and html.count("<tbody>") == 3
+    for rows in (report.levels(done), report.stages(done), report.summary(done)):
+        assert all(cell.replace("&", "&amp;").replace("<", "&lt;").replace("'", "&#x27;") in html for row in rows for cell in row)
+    assert run.limiting(done.run).name == "softmax"
+    assert [use.tiles for use in run.stages(done.run)] == [8, 8, 8]
+
+
+def test_shares_of_a_chain_add_up() -> None:
+    uses = run.stages(outcome("layerwise", "npu2", lq=512).run)
+    assert sum(use.share for use in uses) == pytest.approx(1)
+    assert all(0 < use.busy < 1 for use in uses)
+
+
+def test_unknown_mapping_has_no_package() -> None:
+    with pytest.raises(ModuleNotFoundError):
+        run.mapping("warp")  # type: ignore[arg-type]
+    assert Parameters(num_heads=1)

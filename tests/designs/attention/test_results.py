@@ -1,0 +1,134 @@
+"""Every mapping is numerically right on both devices: masks, shared heads, padding, and the arithmetic it should be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from designs.attention import reference
+from designs.attention import run as running
+from designs.attention.parameters import Parameters
+from designs.attention.run import Outcome
+from designs.kernels.numerics import attention, variant
+from tests.designs.attention.runs import DEVICES, NAMES, outcome
+
+TYPICAL = {"npu1": 0.01, "npu2": 0.06}
+"""Relative L1 error: bf16 storage on XDNA 1; BFP16 products and the linear exponential on XDNA 2 (published: 4 to 5.5 %)."""
+
+
+def holds(done: Outcome, *, largest: float | None = None) -> None:
+    assert done.error is not None and done.output is not None
+    assert done.error.within, done.error
+    assert done.error.missed == 0, "no element at all is beyond the tolerance, on XDNA 1 neither"
+    assert done.error.relative_l1 < (largest or TYPICAL[done.run.device.family])
+    assert np.isfinite(done.output.astype(np.float32)).all()
+    parts = [part.run for part in done.run.parts] or [done.run]
+    assert [part.report.warnings for part in parts if part.report] == [[]] * len(parts)
+    assert running.exact(done)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("length", [256, 512, 1024])
+def test_right(name: str, device: str, length: int) -> None:
+    holds(outcome(name, device, lq=length))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("name", ["layerwise", "iron"])
+@pytest.mark.parametrize("length", [256, 512, 1024])
+def test_causal(name: str, device: str, length: int) -> None:
+    holds(outcome(name, device, lq=length, causal=True))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("heads", "kv_heads"), [(4, 1), (6, 2)])
+def test_heads_share_keys_and_values(name: str, device: str, heads: int, kv_heads: int) -> None:
+    holds(outcome(name, device, lq=256, num_heads=heads, num_kv_heads=kv_heads))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("name", NAMES)
+def test_other_numbers_of_keys_than_of_queries(name: str, device: str) -> None:
+    holds(outcome(name, device, lq=512, lk=128, num_heads=1))
+    holds(outcome(name, device, lq=256, lk=640, num_heads=1))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize(("length", "causal"), [(1, False), (100, False), (100, True), (300, False), (513, True)])
+def test_iron_pads_to_what_its_pipelines_take(device: str, length: int, causal: bool) -> None:
+    """Padded keys are masked or later than every query, padded queries are cut off."""
+    done = outcome("iron", device, lq=length, causal=causal)
+    holds(done, largest=0.08)
+    assert done.output is not None and done.output.shape == (2, length, 64)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_long_rows_are_softmaxed_in_pieces(device: str) -> None:
+    holds(outcome("layerwise", device, lq=1024, lk=4224, num_heads=1), largest=TYPICAL[device] + 0.005)
+    holds(outcome("layerwise", device, lq=256, lk=4096, num_heads=1))
+
+
+@pytest.mark.parametrize(("name", "given"), [("dato", {"kv_sharing": 2}), ("iron", {"lqp": 256, "num_q_tiles": 4}), ("iron", {"lkp": 32})])
+def test_pieces_of_other_sizes(name: str, given: dict[str, int]) -> None:
+    holds(outcome(name, "npu2", lq=256, **given))
+
+
+@pytest.mark.parametrize(("device", "arithmetic"), [("npu1", "bf16-tables"), ("npu2", "bfp16-linear")])
+@pytest.mark.parametrize(("name", "block"), [("iron", 64), ("dato", 32)])
+def test_arithmetic(name: str, block: int, device: str, arithmetic: str) -> None:
+    """What the study of numerics computes with the device's arithmetic and the mapping's blocks, but for some last bits (DATO
+    rounds P V of a block before it is added)."""
+    done = outcome(name, device, lq=512)
+    q, k, v = (x.astype(np.float32) for x in reference.inputs(done.parameters))
+    assert done.output is not None
+    for head in range(2):
+        want = attention(variant(arithmetic), q[head], k[head], v[head], stages=1, block=block)
+        got = done.output[head].astype(np.float32)
+        assert np.abs(got - want).max() <= 0.015 * np.abs(want).max()
+
+
+def test_each_kind_of_input_counts() -> None:
+    """A change in one key changes the queries that see it, and no other."""
+    p = Parameters(lq=256, num_heads=2, num_kv_heads=1, causal=True)
+    q, k, v = reference.inputs(p)
+    changed = v.copy()
+    changed[0, 130] += 8
+    for name in ("iron", "layerwise"):
+        before, after = (running.run(running.mapping(name), p, "npu1", inputs=(q, k, x)).output for x in (v, changed))
+        assert before is not None and after is not None
+        assert np.array_equal(before[:, :130], after[:, :130])
+        assert (before[:, 130] != after[:, 130]).any(axis=1).all()
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("name", NAMES)
+def test_time_is_the_same_without_data(name: str, device: str) -> None:
+    for given in ({"lq": 512}, {"lq": 256, "num_heads": 4, "num_kv_heads": 2}):
+        full, timing = outcome(name, device, **given), outcome(name, device, data=False, **given)
+        assert full.run.cycles == timing.run.cycles
+        assert full.run.traffic == timing.run.traffic
+        assert timing.output is None and timing.error is None
+
+
+def test_heads_in_several_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the scores of all heads are too much for DDR, the three programs run for some heads after the other."""
+    import designs.attention_layerwise as layerwise
+
+    whole = outcome("layerwise", "npu2", lq=256, num_heads=4, num_kv_heads=2)
+    monkeypatch.setattr(layerwise, "LARGEST", 2 * 2 * 256 * 256)
+    given: dict[str, Any] = {"lq": 256, "num_heads": 4, "num_kv_heads": 2}
+    done = running.run(layerwise.MAPPING, Parameters(**given), "npu2")
+    holds(done)
+    assert done.output is not None and whole.output is not None
+    assert np.array_equal(done.output, whole.output)
+    assert [part.run.name for part in done.run.parts] == ["scores", "softmax", "output"] * 2
+    timing = running.run(layerwise.MAPPING, Parameters(**given), "npu2", data=False)
+    assert [part.times for part in timing.run.parts] == [2, 2, 2]
+    assert (timing.run.cycles, timing.run.traffic) == (done.run.cycles, done.run.traffic)
+    monkeypatch.setattr(layerwise, "LARGEST", 1000)
+    with pytest.raises(ValueError, match="the scores of one head, 131,072 bytes, are over 1,000"):
+        running.run(layerwise.MAPPING, Parameters(**given), "npu2")
