@@ -30,7 +30,7 @@ help:
 	@echo 'make clean   remove what the build made (make distclean: the environment too)'
 
 # The stamp is written last, so an interrupted install is started again from nothing; with a stamp, a changed lock is
-# installed over what is there.
+# installed over what is there. The lock names everything that is needed, and pip is told to look for no more.
 $(VENV): $(STAMP)
 $(STAMP): requirements.lock pyproject.toml
 	@if [ -z "$(PYTHON)" ]; then \
@@ -44,7 +44,7 @@ $(STAMP): requirements.lock pyproject.toml
 	@if [ -f $(STAMP) ]; then echo "Updating $(VENV) from requirements.lock ..."; \
 	else echo "Installing into $(VENV) from requirements.lock (about a minute) ..."; "$(PYTHON)" -m venv --clear $(VENV); fi
 	@rm -f $(STAMP)
-	@$(PY) -m pip install -qq --disable-pip-version-check -r requirements.lock
+	@$(PY) -m pip install -qq --disable-pip-version-check --no-deps -r requirements.lock
 	@$(PY) -m pip install -qq --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $(STAMP)
 

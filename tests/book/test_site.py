@@ -13,6 +13,7 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
 from npulab import book
+from tests.book import axe
 from tests.book.browser import Browser
 from tests.book.freshness import REQUIRED, ROOT, why_not_fresh
 
@@ -152,10 +153,19 @@ return [...document.querySelectorAll('article .math')].filter(bad).map(e => e.te
 SEARCH_RESULTS = "return [...document.querySelectorAll('#search-results li a')].map(link => link.href);"
 
 
+#: Axe takes about a second a page; these two combinations see both layouts and both sets of colours.
+CHECKED_BY_AXE = (("desktop", "light"), ("phone", "dark"))
+
+
+@pytest.fixture(scope="module")
+def checker() -> str:
+    return axe.script()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("page", PAGES)
-def test_page(page: str, size: str, scheme: str, browser: Browser, site: str) -> None:
+def test_page(page: str, size: str, scheme: str, browser: Browser, site: str, checker: str) -> None:
     traffic = browser.load(f"{site}/{page}.html", *SIZES[size], scheme=scheme)
     assert traffic.requested, "the browser reported no request at all"
     assert traffic.external(site) == []
@@ -168,6 +178,8 @@ def test_page(page: str, size: str, scheme: str, browser: Browser, site: str) ->
     worst, where = browser.run(CONTRAST)
     assert worst >= 4.5, f"contrast {worst:.1f} of {where!r}"
     assert browser.run(FORMULAS_NOT_TYPESET) == []
+    if (size, scheme) in CHECKED_BY_AXE:
+        assert axe.violations(browser, checker) == []
 
 
 def test_search_finds_a_word_of_the_text(browser: Browser, site: str) -> None:

@@ -85,6 +85,12 @@ def test_reference_pages_say_so_and_chapters_do_not(path: Path) -> None:
     assert not (is_reference and checks), "a reference page has exercises: it is a chapter"
 
 
+def test_works_are_listed_on_one_page() -> None:
+    """Two bibliographies with one work in both are a warning, and so an error, of the build."""
+    pages = [path.name for path in sorted((ROOT / "book").iterdir()) if path.suffix in (".md", ".ipynb")]
+    assert [name for name in pages if "{bibliography}" in (ROOT / "book" / name).read_text()] == ["bibliography.md"]
+
+
 @pytest.mark.parametrize("path", TAUGHT)
 def test_chapter_follows_the_pattern(path: Path) -> None:
     """At least three exercises, the sections that every chapter has, in order, and cells that can be taken in at a glance."""
