@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from npulab.sphinx_ext import page_cells
+from npulab.sphinx_ext import list_works, page_cells
 from npulab.student import SolutionMarkerError
 
 EXERCISE = ["def f(x):\n", "    ### BEGIN SOLUTION\n", "    return x\n", "    ### END SOLUTION\n"]
@@ -41,3 +41,11 @@ def test_other_cells_are_left_alone() -> None:
 def test_bad_markers_name_the_cell() -> None:
     with pytest.raises(SolutionMarkerError, match=r"book/chapter, cell 2, line 1"):
         page_cells([code("a = 1"), code("### BEGIN SOLUTION\n")], "book/chapter")
+
+
+def test_works_of_a_bibliography_are_items_of_its_list() -> None:
+    context = {"body": '<div class="citation" id="a" role="doc-biblioentry">A</div>'}
+    list_works(None, "page", "page.html", context, None)  # type: ignore[arg-type]
+    assert context["body"] == '<div class="citation" id="a" role="listitem">A</div>'
+    list_works(None, "search", "search.html", empty := {}, None)  # type: ignore[arg-type]
+    assert empty == {}

@@ -76,8 +76,18 @@ def _is_thebe(script: Any) -> bool:
     return "thebe" in text.lower()
 
 
+def list_works(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """Handler of ``html-page-context``: make the entries of a bibliography items of the list that they stand in.
+
+    The role that docutils gives them, ``doc-biblioentry``, is deprecated, and not one that a list may hold.
+    """
+    if "body" in context:
+        context["body"] = context["body"].replace('role="doc-biblioentry"', 'role="listitem"')
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """Called by Sphinx."""
     app.connect("source-read", show_skeletons)
     app.connect("html-page-context", drop_thebe, priority=900)
+    app.connect("html-page-context", list_works)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
