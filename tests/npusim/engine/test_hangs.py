@@ -123,7 +123,7 @@ def too_shallow(fixed):
         px.fill(a)
         cy.drain(b, wait=True)
 
-    workers = [Worker(main, [x.cons(depth=3 if fixed else 1), half.cons(), y.prod()]), Worker(pairs, [x.cons(), half.prod()])]
+    workers = [Worker(main, [x.cons(depth=2 if fixed else 1), half.cons(), y.prod()]), Worker(pairs, [x.cons(), half.prod()])]
     return program(sequence, [vector(4), vector(4)], [x.prod(), y.cons()], workers)
 
 
@@ -361,7 +361,7 @@ CASCADE = {name: KernelModel(f, _cycles, uses_cascade=True) for name, f in {"put
 HANGS = {
     missing_release: "worker 'core' acquires from fifo 'x' at test_hangs.py:%d and never releases",
     missing_drain: "1 drain of 'y' took 128 bytes, and its worker has more: drain every object",
-    too_shallow: "fifo 'x' is full on compute tile (0,2) before the circle has begun to turn: give that end a larger depth",
+    too_shallow: "fifo 'x' is full on compute tile (0,2) before the circle has begun to turn: give that end a depth of at least 2",
     fill_order: r"the fill of 'w' at test_hangs.py:%d comes after this wait, which cannot end without it: start it before",
     uneven_split: "'x' is split, so its parts must be taken equally often, but 'left' 6 times, 'right' 3 times",
     uneven_join: "'y' is joined, so its parts must be given equally often, but 'left' 4 times, 'right' 2 times",

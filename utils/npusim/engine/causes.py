@@ -80,7 +80,8 @@ def _partial_object(waits: Waits) -> str | None:
             size, (_, total) = half.moved + half.left, _moved(waits, end)
             return (
                 f"the {_verb(end)}s of {stream.route.name!r} add up to {total:,} bytes, but an object has {size:,}: {total // size} "
-                f"whole and {total % size:,} bytes of another. Move whole objects."
+                f"whole and {total % size:,} bytes of another. Pad the host's array to whole objects, or choose an object size that "
+                "divides it."
             )
     return None
 
@@ -290,11 +291,27 @@ def _too_shallow(waits: Waits) -> str | None:
         state = waits.lock(party)
         if state is not None and state.lock.counts == "free":
             fifo = state.lock.fifo
+            wanted = [s.count or 0 for p in waits.circle if isinstance(p, CoreRun) and (s := p.blocked) and _takes(s, fifo)]
+            depth = _depth(waits, party)
+            least = f"of at least {max(wanted)}" if max(wanted, default=0) > depth else f"larger than {depth}"
             return (
-                f"fifo {fifo!r} is full on {label(state.lock.tile)} before the circle has begun to turn: give that end a larger depth "
+                f"fifo {fifo!r} is full on {label(state.lock.tile)} before the circle has begun to turn: give that end a depth {least} "
                 "(prod(depth=...), cons(depth=...)), or take its objects before waiting for others that depend on them."
             )
     return None
+
+
+def _depth(waits: Waits, party: Party) -> int:
+    """Buffers of the end of a fifo at which somebody waits."""
+    if isinstance(party, CoreRun):
+        site = party.blocked
+        return site.port.depth if site and site.port else 0
+    blocked = waits.blocked(party)
+    return 0 if blocked is None else len({id(transfer.bd.buffer) for transfer in blocked[0].program})
+
+
+def _takes(site: Site, fifo: str | None) -> bool:
+    return site.port is not None and not site.port.produce and site.port.fifo == fifo
 
 
 def _no_first_object(waits: Waits) -> str | None:

@@ -2,7 +2,7 @@
 
 It pushes transfers on the queues of shim channels, waits for their tokens, writes run-time parameters and sets locks. A
 channel holds the running task and ``queue_depth`` waiting ones; hardware loses what is pushed beyond that without a word,
-so here it is an error.
+so here it is an error, except where a compiler decides what is pushed when (``patient``): then the host waits.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from npusim.devices import Fact
-from npusim.engine.channel import Task
+from npusim.engine.channel import End, Task
 from npusim.engine.findings import readers
 from npusim.engine.loop import Key, Process
 from npusim.engine.plan import Action, Await, SetLock, Start, Write
@@ -70,18 +70,39 @@ class Host:
         yield self._spend(costs.task_push_first if self._started < 2 else costs.task_push)
         self._sim.record("host", f"push {task.name}", "task", begun, self.now)
         end = self._sim.ends[task.channel]
-        waiting = end.waiting(self.now)
-        if waiting > costs.queue_depth.value or (waiting == costs.queue_depth.value and end.busy(self.now)):
-            raise DesignError(
-                f"the host sequence at {action.op.loc} starts a transfer of {task.name!r} while {waiting} others wait on "
-                f"{task.channel}: its queue holds {costs.queue_depth.value} beside the running one, and the hardware "
-                "would lose this one silently; await an earlier one first, or say it as one larger transfer"
-            )
+        while self._full(end):
+            if not self._sim.patient:
+                raise DesignError(
+                    f"the host sequence at {action.op.loc} starts a transfer of {task.name!r} while {end.waiting(self.now)} "
+                    f"others wait on {task.channel}: its queue holds {costs.queue_depth.value} beside the running one, and the "
+                    "hardware would lose this one silently; await an earlier one first, or say it as one larger transfer"
+                )
+            yield from self._room(action, end)
         task.pushed_at = self.now
         self._started += 1
         self.tasks[self.at] = task
         end.tasks.append(task)
         self._sim.loop.wake(end.arrived)
+
+    def _full(self, end: End) -> bool:
+        """Whether a channel can take no further task now."""
+        waiting, depth = end.waiting(self.now), self._sim.clock.costs.queue_depth.value
+        return waiting > depth or (waiting == depth and end.busy(self.now))
+
+    def _room(self, action: Start, end: End) -> Process:
+        """Wait until the next of a channel's tasks has begun or the running one has ended."""
+        if end.recent:  # the stream has taken it up, later than the host's present
+            self.now = max(self.now, end.recent[0].started_at)
+        elif end.task is not None:
+            self.waiting = (action.op, end.task)
+            running = end.task
+            while running.done_at is None:
+                yield running
+            self.waiting = None
+            self.now = max(self.now, running.done_at)
+        else:
+            self.now = max(self.now, end.finished_at)
+        yield (self.now, KEY)
 
     def _await(self, action: Await) -> Process:
         task, begun = self._task(action), self.now

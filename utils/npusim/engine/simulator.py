@@ -47,6 +47,9 @@ class Simulator:
     that cannot be run.
     """
 
+    patient = False
+    """Whether the host waits where a task would find its channel's queue full."""
+
     def __init__(
         self,
         machine: Machine,

@@ -81,16 +81,18 @@ class ScalarValue(TracedValue):
 
     def _runtime(self, what: str, hint: str) -> str:
         made = f" (made at {self.value.owner.loc})" if isinstance(self.value.owner, Op) else ""
-        return explain(f"a run-time {self.value.type}{made}: {what}.", hint=f"{hint}.", loc=here())
+        kind = "condition" if self.value.type == "i1" else f"value of type {self.value.type}"
+        return explain(f"a run-time {kind}{made}: {what}.", hint=hint if hint.endswith(".)") else f"{hint}.", loc=here())
 
     # Where Python would decide while tracing. The real tracer lets `if` pass and always takes the branch.
 
     def __bool__(self) -> Never:
         raise DesignError(
             self._runtime(
-                "Python's if, while, and, or, not, max, min or assert needs its truth while tracing, when it has none",
+                "Python's if, while, and, or, not, max, min or assert asks whether it is true, but the design is only being traced: its "
+                "value exists when the core runs",
                 "write `with if_(cond):` and `else_` from aie.helpers.dialects.scf, & and | for conditions, and arith.select, "
-                "maxsi or minsi for values",
+                "maxsi or minsi for values. (The real tracer lets `if` pass silently and always takes the branch.)",
             )
         )
 

@@ -139,10 +139,21 @@ def _verify_steps(pattern: Pattern, width: int) -> Refusal | None:
             return Refusal(
                 f"its stride {stride} is {stride * width} bytes, which is no multiple of 4 bytes",
                 f"Stride {i} is {stride} elements * {width} bytes = {stride * width} bytes, which is not divisible by 4.",
-                f"the DMA steps in 4-byte words: let every stride be a multiple of {WORD // width} elements, with rows of the host array "
-                "padded to such a length.",
+                _step_hint(stride, width),
             )
     return None
+
+
+def _step_hint(stride: int, width: int) -> str:
+    if stride * width < WORD:
+        return (
+            f"the DMA moves 4-byte words and cannot pick single elements of {width} bytes: keep {WORD // width} neighbours together as the "
+            "inner dimension, and rearrange them in the kernel."
+        )
+    return (
+        f"the DMA steps in 4-byte words: let every stride be a multiple of {WORD // width} elements, with the rows of the host array padded "
+        "to such a length."
+    )
 
 
 def _verify_ranges(pattern: Pattern, width: int, sizes_matter: bool) -> Refusal | None:
