@@ -1,15 +1,13 @@
-"""What the host does in an AIR design: for each launch, push its transfers in order, then wait for what comes back.
+"""What the host does in an AIR design: for each launch, push its gets, then its puts, and wait for what comes back.
 
-Transfers of one operation that follow each other on a channel are one task: the compiler folds loops of them into the
-descriptor. A transfer that touches what an earlier one writes, or writes what an earlier one touches, is pushed when that is
-done.
+All that a launch moves on one channel is one task, a chain of descriptors, unless something in between must come first: a
+transfer that touches what an earlier one writes, or writes what an earlier one touches, is pushed when that is done.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,13 +32,17 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class _Task:
-    """A task being gathered: consecutive transfers of one operation on one channel."""
+    """A task being gathered: transfers that follow each other on one channel."""
 
     end: End
     op: Op
-    move: Moved
-    memref: Value
-    walks: list[Walk] = field(default_factory=list)
+    parts: list[tuple[Value, Walk]]
+
+    def meets(self, end: End, memref: Value, at: Walk) -> bool:
+        """Whether a later transfer must wait for it: both touch the same elements, and one writes them."""
+        if self.end is end or "get" not in (self.end.side, end.side):
+            return False
+        return any(mine is memref and overlap(walk, at) for mine, walk in self.parts)
 
 
 class HostPlan:
@@ -57,9 +59,7 @@ class HostPlan:
         self._hosts: dict[Value, HostBuffer] = {}
         moves: list[Moved] = [op.attrs["move"] for op in self._parties.host.projection.moves]
         self._written = {move.memref for move in moves if move.side == "get"}
-        self._open: dict[Value, list[tuple[int, _Task]]] = defaultdict(
-            list
-        )  # started, not known to be done: (action, task)
+        self._open: dict[Value, list[tuple[int, _Task]]] = defaultdict(list)  # (action, task): not known to be done
         self._chains: dict[Any, list[Transfer]] = {}
         self.actions: list[Action] = []
         self.boundaries: list[int] = []  # the place in ``actions`` where each launch begins
@@ -77,8 +77,8 @@ class HostPlan:
                     self._await(at, task)
         return self.actions
 
-    def _tasks(self, events: Any, ids: tuple[int, ...]) -> Iterator[_Task]:
-        """The tasks of one launch, in the order in which their first transfers stand in the program."""
+    def _tasks(self, events: Any, ids: tuple[int, ...]) -> list[_Task]:
+        """The tasks of one launch: gets before the puts that they need not wait for, as the compiler orders them."""
         order: list[_Task] = []
         latest: dict[End, _Task] = {}
         projection = self._parties.host.projection
@@ -91,54 +91,65 @@ class HostPlan:
             check_reach(self._parties, self._parties.host, move, at)
             for end, memref, walk in self._sim.resolve(self._parties.host, move, indices, at):
                 task = latest.get(end)
-                if task is None or task.op is not op:
-                    task = latest[end] = _Task(end, op, move, memref)
+                if task is None or self._late(order, task, end, memref, walk):
+                    task = latest[end] = _Task(end, op, [])
                     order.append(task)
-                task.walks.append(walk)
-        yield from order
+                task.parts.append((memref, walk))
+        gets: list[_Task] = []
+        rest: list[_Task] = []
+        for task in order:
+            waits = any(
+                before.meets(task.end, *part) for before in rest for part in task.parts if part[0] in self._written
+            )
+            (rest if task.end.side == "put" or waits else gets).append(task)
+        return gets + rest
+
+    def _late(self, order: list[_Task], task: _Task, end: End, memref: Value, at: Walk) -> bool:
+        """Whether a transfer must wait for something that comes after a task, so that it cannot be part of that."""
+        if memref not in self._written:
+            return False
+        return any(other.meets(end, memref, at) for other in order[order.index(task) + 1 :])
 
     def _start(self, task: _Task) -> int:
         """Push a task, after what must be done before."""
-        for at, other in list(self._open[task.memref]):
-            if self._conflict(task, other):
-                self._await(at, other)
+        written = [part for part in task.parts if part[0] in self._written]
+        for memref, at in written:
+            for begun, other in list(self._open[memref]):
+                if other.meets(task.end, memref, at):
+                    self._await(begun, other)
         channel = self._sim.air.channel_of[task.end]
         chain = self._chain(task)
         made = Task(channel, chain, 1, True, task.end.name, task.op)
         moved = tuple((t.nbytes, t.burst) for t in chain)
         self.actions.append(Start(task.op, made, (task.end.name, moved, 1, True)))
-        if task.memref in self._written:
-            self._open[task.memref].append((len(self.actions) - 1, task))
+        for memref in dict.fromkeys(memref for memref, _ in written):
+            self._open[memref].append((len(self.actions) - 1, task))
         return len(self.actions) - 1
 
     def _chain(self, task: _Task) -> list[Transfer]:
         """The descriptors of a task. Without data they do not depend on where the task begins."""
-        key = (task.memref, tuple((at.length, at.dims) for at in task.walks))
+        key = tuple((memref, at.length, at.dims) for memref, at in task.parts)
         if not self._sim.data and key in self._chains:
             return self._chains[key]
-        chain = self._chains[key] = [self._transfer(task, at) for at in task.walks]
+        chain = self._chains[key] = [self._transfer(memref, at) for memref, at in task.parts]
         for i, transfer in enumerate(chain[:-1]):
             transfer.next = i + 1
         return chain
 
-    def _conflict(self, task: _Task, other: _Task) -> bool:
-        """Whether two tasks touch the same elements and one writes them."""
-        if task.end is other.end or "get" not in (task.end.side, other.end.side):
-            return False
-        return any(overlap(a, b) for a in task.walks for b in other.walks)
-
     def _await(self, at: int, task: _Task) -> None:
-        still = self._open[task.memref]
-        if (at, task) not in still:
+        """Wait for a task, unless that has been done."""
+        where = [self._open[memref] for memref in dict.fromkeys(memref for memref, _ in task.parts)]
+        if not any((at, task) in still for still in where):
             return
-        still.remove((at, task))
+        for still in where:
+            if (at, task) in still:
+                still.remove((at, task))
         started = self.actions[at]
         assert isinstance(started, Start)
         self.actions.append(Await(started.op, started.task, at))
 
-    def _transfer(self, task: _Task, at: Walk) -> Transfer:
+    def _transfer(self, memref: Value, at: Walk) -> Transfer:
         """A descriptor over the host's array. Each is made anew: a chain links its own."""
-        memref = task.memref
         if memref not in self._hosts:
             self._hosts[memref] = host_buffer(self._parties.host, memref)
         bd = BufferDescriptor(self._hosts[memref], at.offset, at.length, at.dims)

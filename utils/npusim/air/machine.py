@@ -33,8 +33,8 @@ from npusim.place.routes import route
 from npusim.types import MemRefType
 
 NOTE = (
-    "MLIR-AIR: timing of an idealised compilation. Transfers go as early as their data, buffer and channel allow, loops of "
-    "transfers cost one host task, and buffers are doubled where the compiler would."
+    "MLIR-AIR: timing of an idealised compilation. Transfers go as early as their data, buffer and channel allow, what a launch "
+    "moves on one channel costs one host task, and buffers are doubled where the compiler would."
 )
 
 

@@ -37,6 +37,7 @@ class AirSimulator(Simulator):
     """A loaded AIR design; see :class:`npusim.engine.Simulator`."""
 
     machine: AirMachine
+    patient = True
 
     def __init__(self, machine: AirMachine, **how: Any) -> None:
         assert machine.parties is not None
