@@ -50,36 +50,49 @@ def core_body(a_in, b_out, transpose, alpha, tiles):
 
 def word_fifos(column, m, n):
     """Into the MemTile row by row, out of it column by column."""
+    shim, memtile = Tile(column, 0), Tile(column, 1)
     a = ObjectFifo(matrix_type(m, n, np.int32), name=f"a{column}")
     by_column = [(n, 1), (m, n)]
     b = a.cons().forward(
-        name=f"b{column}", dims_to_stream=by_column, tile=Tile(column, 1)
+        name=f"b{column}", dims_to_stream=by_column, tile=memtile
     )
-    return a.prod(), b.cons()
+    return a.prod(tile=shim), b.cons(tile=shim)
+
+
+def to_micro(m, n):
+    """Through an m x n tile: one micro tile after the other, column by column."""
+    s = SIDE
+    return [(n // s, s), (m // s, s * n), (s, n), (s, 1)]
+
+
+def to_rows(m, n):
+    """Through the micro tiles of an n x m tile: one row after the other."""
+    s = SIDE
+    return [(n // s, s * m), (s, s), (m // s, s * s), (s, 1)]
 
 
 def half_word_fifos(column, m, n, depth):
-    """To the core in micro tiles, column by column; from the core into rows.
+    """To the core in micro tiles; from the core into rows.
 
     Returns the two ends for the host and the two for the core, which has
     ``depth`` objects of each.
     """
-    memtile = Tile(column, 1)
-    to_micro = [(n // SIDE, SIDE), (m // SIDE, SIDE * n), (SIDE, n), (SIDE, 1)]
-    a = ObjectFifo(matrix_type(m, n, bfloat16), name=f"a_in{column}")
+    shim, memtile = Tile(column, 0), Tile(column, 1)
+    a_tile, b_tile = (matrix_type(*s, bfloat16) for s in ((m, n), (n, m)))
+    a = ObjectFifo(a_tile, name=f"a_in{column}")
     a_core = a.cons().forward(
-        name=f"a{column}", dims_to_stream=to_micro, tile=memtile
+        name=f"a{column}", dims_to_stream=to_micro(m, n), tile=memtile
     )
-    to_rows = [(n // SIDE, SIDE * m), (SIDE, SIDE), (m // SIDE, SIDE**2), (SIDE, 1)]
-    b_core = ObjectFifo(matrix_type(n, m, bfloat16), name=f"b{column}", depth=depth)
+    b_core = ObjectFifo(b_tile, name=f"b{column}", depth=depth)
     b = b_core.cons(depth=2).forward(
-        name=f"b_out{column}", dims_to_stream=to_rows, tile=memtile
+        name=f"b_out{column}", dims_to_stream=to_rows(m, n), tile=memtile
     )
-    return a.prod(), b.cons(), a_core.cons(depth=depth), b_core.prod()
+    host = a.prod(tile=shim), b.cons(tile=shim)
+    return *host, a_core.cons(depth=depth), b_core.prod()
 
 
 def walks(M, N, m, n, columns):
-    """For each column its rows of a, tile by tile, and where these belong in b."""
+    """Each column's rows of a, tile by tile, and where they belong in b."""
     bands = M // (m * columns)
     return (
         TensorTiler2D.group_tiler((M, N), (m, n), (bands, N // n)),

@@ -14,17 +14,21 @@
 namespace {
 constexpr unsigned side = 8;
 constexpr unsigned micro = side * side; // 128 bytes
+constexpr unsigned half = micro / 2;    // what fits into one register
 static_assert(ELEMENTS % micro == 0, "a tile must consist of whole micro tiles");
 } // namespace
 
-extern "C" void transpose_bf16(const bfloat16 *__restrict a, bfloat16 *__restrict b, float alpha) {
+extern "C" void transpose_bf16(const bfloat16 *__restrict a,
+                               bfloat16 *__restrict b, float alpha) {
   ::aie::set_rounding(aie::rounding_mode::conv_even);
-  const auto factor = aie::broadcast<bfloat16, micro / 2>(static_cast<bfloat16>(alpha));
+  const auto factor =
+      aie::broadcast<bfloat16, half>(static_cast<bfloat16>(alpha));
   for (unsigned i = 0; i < ELEMENTS; i += micro) {
-    const auto turned = aie::transpose(aie::load_v<micro>(a + i), side, side);
-    for (unsigned half = 0; half < 2; ++half) {
-      const auto product = aie::mul(turned.extract<micro / 2>(half), factor);
-      aie::store_v(b + i + half * micro / 2, product.to_vector<bfloat16>());
+    const auto whole = aie::load_v<micro>(a + i);
+    const auto turned = aie::transpose(whole, side, side);
+    for (unsigned j = 0; j < 2; ++j) {
+      const auto product = aie::mul(turned.extract<half>(j), factor);
+      aie::store_v(b + i + j * half, product.to_vector<bfloat16>());
     }
   }
 }

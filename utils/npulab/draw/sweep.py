@@ -45,7 +45,7 @@ def sweep(
 
 def _figure(sizes: Sequence[float], runs: Mapping[str, Sequence[Run]], bounds: Mapping[str, Sequence[Any]], size: str) -> Any:
     from matplotlib.figure import Figure
-    from matplotlib.ticker import FuncFormatter
+    from matplotlib.ticker import FuncFormatter, LogLocator
 
     from npulab.roofplot import INK
 
@@ -65,6 +65,9 @@ def _figure(sizes: Sequence[float], runs: Mapping[str, Sequence[Run]], bounds: M
     axes.tick_params(which="both", colors=INK)
     axes.set_xticks(list(sizes), [_number(n) for n in sizes])
     axes.minorticks_off()
+    low, high = axes.get_ylim()
+    if high < 100 * low:  # else a power of ten or two would be all there is to read
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
     for spine in axes.spines.values():
         spine.set(color=INK, alpha=0.5)
