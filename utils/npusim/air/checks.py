@@ -10,11 +10,14 @@ from __future__ import annotations
 from collections import defaultdict
 
 from npusim.air.parts import CoreParty, End, Key, Parties
-from npusim.errors import DesignError
+from npusim.air.project import herd_name
+from npusim.errors import DesignError, UnsupportedError
+from npusim.ir import Op, Value, base_of, walk
 from npusim.machine import Coord
 from npusim.messages import count, explain
 from npusim.place.draft import label
 from npusim.place.neighbours import adjacent, cascades
+from npusim.types import MemRefType
 
 PAIRS = "found channel op not in pairs"
 
@@ -22,7 +25,8 @@ PAIRS = "found channel op not in pairs"
 def check(parties: Parties) -> list[str]:
     """Raise DesignError for what cannot work; gives the warnings."""
     _both_sides(parties)
-    warnings = [*_balance(parties), *_unused(parties)]
+    _shared_buffers(parties)
+    warnings = [*_balance(parties), *_unused(parties), *_to_itself(parties)]
     _cascades(parties)
     return warnings
 
@@ -140,6 +144,38 @@ def _unused(parties: Parties) -> list[str]:
         for name, channel in parties.program.channels.items()
         if name not in used
     ]
+
+
+def _to_itself(parties: Parties) -> list[str]:
+    """A core that gets what it puts. When the compiled put leaves depends on where its buffer is deallocated."""
+    return [
+        explain(
+            f"{put.name}: {put.party.name} gets (at {parties.gets[key].where}) what it puts itself (at {put.where}).",
+            hint="compiled, what is put leaves where its buffer is deallocated or its life ends, not where the put stands, so the "
+            "get may wait for ever: deallocate the buffer before the get, or keep the data in a buffer of the segment.",
+            loc=next(iter(put.locs)),
+        )
+        for put in parties.puts.values()
+        if isinstance(put.party, CoreParty)
+        for key in parties.destinations(put)
+        if key in parties.gets and parties.gets[key].party is put.party
+    ]
+
+
+def _shared_buffers(parties: Parties) -> None:
+    """An L1 buffer of a segment belongs to the cores of one herd."""
+    for segment in (op for op in walk(parties.program.function) if op.name == "air.segment"):
+        users: dict[Value, set[str]] = defaultdict(set)
+        for herd in (op for op in walk(segment.regions[0]) if op.name == "air.herd"):
+            for value in herd.operands:
+                users[base_of(value)].add(herd_name(herd))
+        for buffer, herds in users.items():
+            if isinstance(buffer.type, MemRefType) and buffer.type.space == 2 and len(herds) > 1:
+                assert isinstance(buffer.owner, Op)
+                raise UnsupportedError(
+                    f"the L1 buffer allocated at {buffer.owner.loc} is passed to several herds ({', '.join(sorted(herds))}), which "
+                    "is not served: an L1 buffer of a segment is private to each core of one herd. Send the data on a channel"
+                )
 
 
 # -- cascades

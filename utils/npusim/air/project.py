@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from npusim.air.affine import IntegerSet
-from npusim.air.fold import Scalars, constant
+from npusim.air.branches import STRUCTURED
+from npusim.air.fold import Scalars
 from npusim.air.graph import Move, ends_of_dma, put_or_get, sizes_and_operands
 from npusim.air.moves import Moved, moved
+from npusim.air.prune import VIEWS, deep, pruned
 from npusim.air.views import View, Views
 from npusim.engine import arith
 from npusim.errors import DesignError, UnsupportedError
@@ -26,7 +27,6 @@ _ENDS = frozenset({"scf.yield", "affine.yield", "func.return", "scf.forall.in_pa
     f"air.{name}_terminator" for name in ("launch", "segment", "herd")
 }
 _COMPUTE = frozenset({"func.call", "memref.load", "memref.store"})
-_VIEWS = frozenset({"memref.subview", "memref.collapse_shape", "memref.expand_shape"})
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class Projector:
             self.views.whole(value)
         launch = the_launch(function)
         if launch is None:
-            ops = self._copy(entry, Place())
+            ops = self.copy(entry, Place())
         else:
             ops = self._around(entry, launch)
         self.result.region.entry.ops = pruned(ops)
@@ -127,7 +127,7 @@ class Projector:
         """The launch, with what comes before it in the function (constants, mostly)."""
         before = entry.ops[: entry.ops.index(launch)]
         block = Block(args=entry.args, ops=before)
-        ops = self._copy(block, Place())
+        ops = self.copy(block, Place())
         sizes, operands = sizes_and_operands(launch)
         body = launch.regions[0].entry
         self.result.launch = self._sizes(launch, sizes)
@@ -136,7 +136,7 @@ class Projector:
         for value, mine in zip(body.args, ids):
             self.scalars.bind(value, mine)
         self._bind(body.args[len(sizes) :], [*sizes, *operands])
-        return ops + self._copy(body, Place())
+        return ops + self.copy(body, Place())
 
     def _bind(self, arguments: Sequence[Value], given: Sequence[Value]) -> None:
         for argument, value in zip(arguments, given, strict=True):
@@ -146,7 +146,7 @@ class Projector:
 
     # -- blocks
 
-    def _copy(self, block: Block, place: Place) -> list[Op]:
+    def copy(self, block: Block, place: Place) -> list[Op]:
         """The operations of a block as this party needs them."""
         outer, self.scalars.out = self.scalars.out, []
         try:
@@ -164,15 +164,15 @@ class Projector:
             self._herd(op, place)
         elif op.name.startswith("air."):
             self._transfer(op, place)
-        elif op.name in _STRUCTURED:
-            _STRUCTURED[op.name](self, op, place)
+        elif op.name in STRUCTURED:
+            STRUCTURED[op.name](self, op, place)
         elif op.name == "affine.apply":
             self.scalars.apply(op)
         elif op.name == "arith.constant":
             self.scalars.bind(op.result, op.result)
         elif op.name == "memref.alloc":
             self._allocate(op, place)
-        elif op.name in _VIEWS:
+        elif op.name in VIEWS:
             self.views.add(op, self.scalars)
             self._compute(op, place)
         elif op.name in _COMPUTE or op.name.startswith("vector."):
@@ -184,11 +184,11 @@ class Projector:
 
     def _scalar(self, op: Op, place: Place) -> None:
         """Arithmetic; what rests on the contents of memory only a core can do."""
-        if not self.wanted.computes and any(self._unknown(v) for v in op.operands):
+        if not self.wanted.computes and any(self.unknown(v) for v in op.operands):
             return
         self.scalars.scalar(op)
 
-    def _unknown(self, value: Value) -> bool:
+    def unknown(self, value: Value) -> bool:
         """Whether a value is neither known nor computed in this copy."""
         if self.scalars.number(value) is not None:
             return False
@@ -200,7 +200,7 @@ class Projector:
         if not self.wanted.computes:
             return
         if place.depth < 2:
-            if op.name in _VIEWS:
+            if op.name in VIEWS:
                 return
             raise UnsupportedError(f"{op.name} at {op.loc} outside of a herd is not served: only compute tiles compute")
         made = Op(op.name, tuple(self.scalars.value(v) for v in op.operands), dict(op.attrs), loc=op.loc)
@@ -217,7 +217,7 @@ class Projector:
         for instance in _every(self._sizes(op, sizes)):
             if self.wanted.enters_segment(number, instance):
                 self._enter(body, instance, sizes, operands)
-                self.scalars.out += self._copy(body, Place(number, instance))
+                self.scalars.out += self.copy(body, Place(number, instance))
 
     def _herd(self, op: Op, place: Place) -> None:
         name = herd_name(op)
@@ -232,7 +232,7 @@ class Projector:
         for core in _every(extents):
             if self.wanted.enters_core(name, core):
                 self._enter(body, core, sizes, operands)
-                self.scalars.out += self._copy(body, Place(place.segment, place.instance, name, core))
+                self.scalars.out += self.copy(body, Place(place.segment, place.instance, name, core))
 
     def _enter(self, body: Block, ids: Index, sizes: Sequence[Value], operands: Sequence[Value]) -> None:
         for value, number in zip(body.args, ids):
@@ -294,87 +294,6 @@ class Projector:
     def view(self, value: Value) -> View:
         return self.views.of(value)
 
-    # -- loops and branches
-
-    def _for(self, op: Op, place: Place) -> None:
-        body = op.regions[0].entry
-        if any(isinstance(v.type, MemRefType) for v in op.operands):
-            raise UnsupportedError(f"the loop at {op.loc} carries a memref from turn to turn, which is not served")
-        region = Region.single(*(v.type for v in body.args))
-        for value, mine in zip(body.args, region.entry.args, strict=True):
-            self.scalars.copies[value] = mine
-        region.entry.ops = self._copy(body, place)
-        carried = [self.scalars.value(v) for v in body.ops[-1].operands] if op.results else []
-        region.entry.ops.append(Op.make("scf.yield", carried, loc=op.loc))
-        made = Op("scf.for", tuple(self.scalars.value(v) for v in op.operands), loc=op.loc, regions=[region])
-        made.attrs["depth"] = place.depth
-        made.results = [Value(r.type, made) for r in op.results]
-        self.scalars.copies.update(zip(op.results, made.results, strict=True))
-        self.scalars.out.append(made)
-
-    def _forall(self, op: Op, place: Place) -> None:
-        """Turns without an order become a nest of loops."""
-        bounds = zip(*(op.attrs[f"static{name}"] for name in ("LowerBound", "UpperBound", "Step")), strict=True)
-        self._nest(list(bounds), list(op.regions[0].entry.args), op, place)
-
-    def _nest(self, bounds: list[tuple[int, int, int]], ids: list[Value], op: Op, place: Place) -> None:
-        if not bounds:
-            self.scalars.out += self._copy(op.regions[0].entry, place)
-            return
-        region = Region.single("index")
-        self.scalars.copies[ids[0]] = region.entry.args[0]
-        outer, self.scalars.out = self.scalars.out, []
-        self._nest(bounds[1:], ids[1:], op, place)
-        region.entry.ops = [*self.scalars.out, Op.make("scf.yield", loc=op.loc)]
-        self.scalars.out = outer
-        operands = [constant(n, "index") for n in bounds[0]]
-        self.scalars.out.append(Op("scf.for", tuple(operands), {"depth": place.depth}, loc=op.loc, regions=[region]))
-
-    def _if(self, op: Op, place: Place) -> None:
-        condition = op.operands[0]
-        if not self.wanted.computes and self._unknown(condition):
-            self._opaque(op, place)
-            return
-        number = self.scalars.number(condition)
-        self._branch(op, self.scalars.value(condition) if number is None else bool(number), place)
-
-    def _affine_if(self, op: Op, place: Place) -> None:
-        of: IntegerSet = op.attrs["condition"]
-        self._branch(op, self.scalars.inside(of, op.operands, op.loc), place)
-
-    def _branch(self, op: Op, condition: bool | Value, place: Place) -> None:
-        if op.results:
-            raise UnsupportedError(f"{op.name} with results at {op.loc} is not served")
-        if isinstance(condition, bool):
-            chosen = op.regions[0 if condition else 1]
-            if chosen.blocks:
-                self.scalars.out += self._copy(chosen.entry, place)
-            return
-        regions = []
-        for region in op.regions:
-            ops = self._copy(region.entry, place) if region.blocks else []
-            regions.append(Region([Block(ops=[*ops, Op.make("scf.yield", loc=op.loc)])]))
-        self.scalars.out.append(Op("scf.if", (condition,), loc=op.loc, regions=regions))
-
-    def _opaque(self, op: Op, place: Place) -> None:
-        """A branch that only the core can decide: fine as long as nothing of this party is in it."""
-        before = len(self.scalars.out)
-        for region in op.regions:
-            if region.blocks and any(o.name.startswith("air.") for o in _deep(self._copy(region.entry, place))):
-                raise UnsupportedError(
-                    f"the branch at {op.loc} depends on the contents of memory and moves data, which is not served: move the "
-                    "data in either case and branch around the computing"
-                )
-        del self.scalars.out[before:]
-
-
-_STRUCTURED = {
-    "scf.for": Projector._for,
-    "scf.forall": Projector._forall,
-    "scf.if": Projector._if,
-    "affine.if": Projector._affine_if,
-}
-
 
 def project(function: Region, wanted: Wanted) -> Projection:
     """The part of a function that one party runs."""
@@ -390,50 +309,5 @@ def _every(sizes: Index) -> Iterator[Index]:
             yield (head, *rest)
 
 
-def _deep(ops: Sequence[Op]) -> Iterator[Op]:
-    for op in ops:
-        yield op
-        for region in op.regions:
-            for block in region.blocks:
-                yield from _deep(block.ops)
-
-
 def _moves(region: Region) -> Iterator[Op]:
-    return (op for block in region.blocks for op in _deep(block.ops) if op.name in ("air.put", "air.get"))
-
-
-_PURE = (*arith.SERVED, *_VIEWS, "vector.broadcast")
-
-
-def pruned(ops: list[Op]) -> list[Op]:
-    """The operations without loops and branches that do nothing, and without scalars that nobody uses."""
-    used: set[Value] = set()
-    for op in _deep(ops):
-        if op.name not in _PURE:
-            used.update(op.operands)
-    work = list(used)
-    while work:
-        owner = work.pop().owner
-        if isinstance(owner, Op) and owner.name in _PURE:
-            fresh = set(owner.operands) - used
-            used |= fresh
-            work += fresh
-    return _without(ops, used)
-
-
-def _without(ops: list[Op], used: set[Value]) -> list[Op]:
-    kept = []
-    for op in ops:
-        if op.name in _PURE and not any(r in used for r in op.results):
-            continue
-        for region in op.regions:
-            for block in region.blocks:
-                block.ops = _without(block.ops, used)
-        if op.regions and not op.results and all(_empty(region) for region in op.regions):
-            continue
-        kept.append(op)
-    return kept
-
-
-def _empty(region: Region) -> bool:
-    return all(op.name == "scf.yield" for block in region.blocks for op in block.ops)
+    return (op for block in region.blocks for op in deep(block.ops) if op.name in ("air.put", "air.get"))
