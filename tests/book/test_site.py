@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -16,6 +17,7 @@ from npulab import book
 from tests.book import axe
 from tests.book.browser import Browser
 from tests.book.freshness import REQUIRED, ROOT, why_not_fresh
+from tests.book.reference import REFERENCE
 
 pytestmark = pytest.mark.site
 
@@ -220,3 +222,10 @@ def test_phone_menu_opens(browser: Browser, site: str) -> None:
 def test_front_page_leads_to_the_book(browser: Browser, site: str) -> None:
     browser.load(f"{site}/")
     WebDriverWait(browser.driver, 10).until(lambda driver: driver.current_url.endswith(f"{PAGES[0]}.html"))
+
+
+@pytest.mark.parametrize("page", [page for page in NOTEBOOKS if Path(page).name not in REFERENCE])
+def test_a_chapter_leads_to_the_glossary_once_a_word(page: str, html: Path) -> None:
+    links = re.findall(r'<a class="glossary-term[^"]*" href="(glossary\.html#[^"]+)"', (html / f"{page}.html").read_text())
+    assert len(links) >= 10
+    assert len(links) == len(set(links))

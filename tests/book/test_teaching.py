@@ -15,12 +15,11 @@ from nbclient import NotebookClient
 
 from npulab import book
 from npulab.student import CHECK_TAG, SOLUTION_TAG, cell_name, solution_blocks, solution_source, student_notebook, tags
+from tests.book.reference import REFERENCE
 
 ROOT = Path(__file__).resolve().parents[2]
 CHAPTERS = book.chapters(ROOT)
 PARAMETERS = [pytest.param(path, id=path.stem) for path in CHAPTERS]
-REFERENCE = ("accuracy", "api", "devices", "messages")
-"""Notebooks to look things up in: they have no exercises, and say so in their metadata (``npulab: {page: reference}``)."""
 TAUGHT = [pytest.param(path, id=path.stem) for path in CHAPTERS if path.stem not in REFERENCE]
 SECTIONS = ("Overview", "Summary", "What is next", "Exercises")
 

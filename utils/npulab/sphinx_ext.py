@@ -87,6 +87,9 @@ def list_works(app: Sphinx, page: str, template: str, context: dict[str, Any], d
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Called by Sphinx."""
+    from npulab.terms import LinkTerms
+
+    app.add_post_transform(LinkTerms)
     app.connect("source-read", show_skeletons)
     app.connect("html-page-context", drop_thebe, priority=900)
     app.connect("html-page-context", list_works)
