@@ -45,13 +45,13 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _load(options: argparse.Namespace) -> Design | Machine:
-    from npusim.load import load_design
+    from npusim.load import is_compiled, load_design
     from npusim.mlir import read_low
 
     path = Path(options.design)
     if not path.exists():
         raise SystemExit(f"no file {path}")
-    if path.suffix == ".mlir" and "aie.logical_tile" not in path.read_text():
+    if path.suffix == ".mlir" and is_compiled(path.read_text()):
         return read_low(path.read_text())
     return load_design(path, options.device)
 

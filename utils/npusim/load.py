@@ -56,7 +56,16 @@ def as_design(built: Any, device: str | None = None) -> Design:
 
 def _read(text: str, device: str) -> Design:
     """A module as generated, of the aie dialect or of MLIR-AIR."""
-    return read_air(text, device) if '"air.launch"' in text or '"air.herd"' in text else read_high(text)
+    return read_air(text, device) if _is_air(text) else read_high(text)
+
+
+def is_compiled(text: str) -> bool:
+    """Whether a module is one that a compiler made (tiles, addresses, switches), not one as generated."""
+    return not _is_air(text) and "aie.logical_tile" not in text
+
+
+def _is_air(text: str) -> bool:
+    return '"air.launch"' in text or '"air.herd"' in text
 
 
 @contextmanager

@@ -29,6 +29,7 @@ def summary(report: Report) -> str:
     for use in report.channels:
         share = use.busy / report.ticks if report.ticks else 0.0
         lines.append(f"{use.channel!s:<26}{use.channel.fifo or '':<14}{use.bytes:>14,}{share:>7.0%}")
+    lines += [f"note: {text}" for text in report.notes]
     lines += [f"warning: {text}" for text in report.warnings]
     return "\n".join(lines)
 
