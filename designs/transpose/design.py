@@ -60,7 +60,7 @@ def word_fifos(column, m, n):
 
 
 def to_micro(m, n):
-    """Through an m x n tile: one micro tile after the other, column by column."""
+    """Through an m x n tile, micro tile by micro tile, column by column."""
     s = SIDE
     return [(n // s, s), (m // s, s * n), (s, n), (s, 1)]
 

@@ -74,8 +74,10 @@ def _other_walk(name: str, order: Any, want: Any, square: Any) -> str:
         return "some elements come more than once: a stride is too small, or two dimensions overlap; draw the pattern and look at the count"
     if name == "diagonal":
         return f"from one element of the diagonal to the next it is one row down, {side} elements, and one to the right"
-    if name == "bricks" and sorted(order[:16].tolist()) == sorted(want[:16].tolist()):
-        return "a brick is read row by row"
+    if name == "bricks" and sorted(map(tuple, order.reshape(-1, 32))) == sorted(map(tuple, want.reshape(-1, 32))):
+        return "each brick is right, but which comes next? Row by row: the next brick is the one to the right"
+    if name == "bricks" and np.array_equal(np.sort(order.reshape(-1, 32)), np.sort(want.reshape(-1, 32))):
+        return "the bricks come in the right order, but a brick is read row by row"
     if name == "bricks":
         return "four loops: over rows of bricks, over bricks in such a row, over rows within a brick, over elements within that row"
     return "the inner loop goes down a column: its stride is the length of a row"
@@ -155,6 +157,7 @@ def buffers(one: Any, two: Any, worst: Any, m: int = 64, n: int = 96) -> None:
         mistakes=[
             (2 * channel + kernel, "while a result leaves, the next tile can come: two channels, two buffers of which each has its own"),
             (max(channel, kernel), "with one buffer, the core cannot work on an object while the channel is filling it"),
+            (channel / 2 + kernel, "a channel moves 4 bytes a cycle, two numbers"),
             ((channel + kernel) / 2, "each number of a tile comes on the one channel: 2 bytes of it, 4 a cycle"),
         ],
     )
@@ -211,6 +214,10 @@ def complex_transpose(design: Any, M: int = 128, N: int = 96) -> Run:
 
     tiles = a.reshape(M // 32, 32, N // 32, 32, 2).transpose(2, 0, 1, 3, 4)
     mistakes = [
+        (
+            lambda got, _: np.count_nonzero(got) < 0.6 * got.size,
+            "half of b has never been written: in bf16 numbers, b is N x 2M in tiles of n x 2m",
+        ),
         (like(a), "nothing has been transposed"),
         (like(want[..., ::-1]), "real and imaginary parts are exchanged"),
         (

@@ -78,7 +78,7 @@ def planted(source: str, wrong: str) -> str:
 
 def fails(words: str) -> Any:
     """The check fails, and says this (a regular expression) in its hint."""
-    return pytest.raises(CheckFailed, match=f"(?s)not yet: .*Hint: [^\n]*{words}")
+    return pytest.raises(CheckFailed, match=f"(?s)not yet: .*Hint: [^\n]*(?:{words})")
 
 
 def _execute(source: str, name: str, namespace: dict[str, Any]) -> None:
