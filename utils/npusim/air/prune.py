@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from npusim.engine import arith
 from npusim.ir import Op, Region, Value
 
-VIEWS = frozenset({"memref.subview", "memref.collapse_shape", "memref.expand_shape"})
+VIEWS = frozenset({"memref.subview", "memref.collapse_shape", "memref.expand_shape", "memref.cast"})
 _PURE = (*arith.SERVED, *VIEWS, "vector.broadcast")
 
 

@@ -170,6 +170,30 @@ class ExpandShapeOp(MemRefOp):
         super().__init__(op)
 
 
+class CastOp(MemRefOp):
+    """The same memory under another type of the same shape and strides: ``CastOp(type, src)``."""
+
+    def __init__(self, dest: Any, source: Any, *, loc: Any = None, ip: Any = None) -> None:
+        refuse_placement(loc, ip)
+        of = memref_of(source, "CastOp")
+        assert isinstance(of.type, types.MemRefType)
+        if not isinstance(dest, MemRefType):
+            raise DesignTypeError(f"CastOp needs the memref type of its result first, got {dest!r}")
+        to = dest.plain
+        assert isinstance(to, types.MemRefType)
+        same = (of.type.shape, of.type.element, of.type.space, strides_of(of.type))
+        if same != (to.shape, to.element, to.space, strides_of(to)):
+            raise UnsupportedError(f"a cast of {of.type} to {to} is not served: only offsets may become unknown")
+        super().__init__(emit("memref.cast", (of,), (to,)))
+
+
+class SubViewOp(MemRefOp):
+    """Not served in this form; ``subview(source, offsets, sizes, strides)`` is."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise UnsupportedError("SubViewOp is not served; write subview(source, offsets, sizes, strides)")
+
+
 def collapse_shape(result: Any, src: Any, reassociation: Any, *, loc: Any = None, ip: Any = None) -> Any:
     """The same memory with some dimensions joined."""
     return CollapseShapeOp(result, src, reassociation, loc=loc, ip=ip)

@@ -59,7 +59,7 @@ TABLE: dict[str, tuple[Source, ...]] = {
     "air.dialects.memref": (
         (
             ".dialect_memref",
-            "AllocOp CollapseShapeOp DeallocOp ExpandShapeOp StoreOp collapse_shape expand_shape load store",
+            "AllocOp CastOp CollapseShapeOp DeallocOp ExpandShapeOp StoreOp SubViewOp collapse_shape expand_shape load store",
         ),
         (".dialect_memref", "subview"),
     ),

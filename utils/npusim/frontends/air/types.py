@@ -126,6 +126,11 @@ class ShapedType(Type):
         """How static arrays mark an entry that is an operand."""
         return -(2**63)
 
+    @staticmethod
+    def get_dynamic_stride_or_offset() -> int:
+        """How a layout marks an offset known only at run time."""
+        return -(2**63)
+
 
 class VectorType(ShapedType):
     """``vector<16xbf16>``."""
@@ -169,7 +174,9 @@ class MemRefType(ShapedType):
         space = 0 if memory_space is None else int(memory_space)
         if space not in (0, 1, 2):
             raise DesignError(f"memory space {space} does not exist: 0 is DDR, 1 the MemTiles, 2 the compute tiles' L1")
-        return MemRefType(types.MemRefType(tuple(shape), str(element_type), offset, strides, space=space))
+        moving = offset == ShapedType.get_dynamic_stride_or_offset()
+        made = types.MemRefType(tuple(shape), str(element_type), 0 if moving else offset, strides, moving, space)
+        return MemRefType(made)
 
     @property
     def plain(self) -> types.Type:
