@@ -154,7 +154,7 @@ def both(design: Any, windows: int = 16) -> Run:
         run,
         level="ddr",
         bytes=windows * (WINDOW + SQUARE),
-        cycles=(0.565 * one.cycles, 0.62 * one.cycles),
+        cycles=(0.512 * one.cycles, 0.6 * one.cycles),
         hint="take a block from one stream, then one from the other: whoever waits for one alone holds up both",
     )
     print(f"one channel {one.cycles:,.0f} cycles, both {run.cycles:,.0f} (simulated)")

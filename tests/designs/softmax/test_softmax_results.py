@@ -140,3 +140,10 @@ def test_data_and_timing_only_take_the_same_cycles() -> None:
 def test_what_does_not_fit_is_named(file: str, options: dict[str, int], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         npulab.machine(command.HERE / file, **options)
+
+
+@pytest.mark.parametrize(("rows", "keys"), [(100, 128), (64, 0), (128, 96)])
+def test_the_weighted_sum_names_what_does_not_fit(rows: int, keys: int) -> None:
+    weighted = npulab.load(command.HERE / "weighted.py")
+    with pytest.raises(ValueError, match="is not a positive multiple of 64"):
+        weighted.program(lambda *arguments: None, rows, keys)

@@ -47,7 +47,7 @@ def _figure(
     series: Mapping[str, Series], x: str, y: str, logx: bool, logy: bool, markers: bool, ticks: Sequence[float] | None
 ) -> Any:
     from matplotlib.figure import Figure
-    from matplotlib.ticker import FuncFormatter, NullLocator
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
     from npulab.roofplot import INK
 
@@ -57,7 +57,7 @@ def _figure(
         look: dict[str, Any] = {
             "color": HUES[FIFO_HUES[i % len(FIFO_HUES)]][0],
             "ls": DASHES[i % len(DASHES)],
-            "lw": 1.7,
+            "lw": 1.7 if markers else 1.2,
         }
         if markers:
             look |= {"marker": MARKERS[i % len(MARKERS)], "ms": 5.5}
@@ -65,6 +65,9 @@ def _figure(
     axes.set(xscale="log" if logx else "linear", yscale="log" if logy else "linear")
     axes.set_xlabel(x, color=INK)
     axes.set_ylabel(y, color=INK)
+    if logy:
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_minor_formatter(NullFormatter())
     if ticks is not None:
         axes.set_xticks(list(ticks), [_number(n) for n in ticks])
         axes.xaxis.set_minor_locator(NullLocator())
