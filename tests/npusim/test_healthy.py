@@ -1,4 +1,5 @@
-"""No healthy design is refused or warned about: the reference designs, traced and compiled, on both devices."""
+"""No healthy design is refused or warned about: the reference designs, of IRON and of MLIR-AIR, traced and compiled, on both
+devices. Our own designs are held to it in tests/designs/conftest.py."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from npusim.load import load_design
 from npusim.mlir import read_low
 from npusim.run import simulate
 from tests.npusim.test_levels import DATA, NAMES, oracle
-from tests.reference_adapter import models
+from tests.reference_adapter import models, refuse
 
 DEVICES = ["npu1", "npu2"]
 
@@ -43,3 +44,9 @@ def test_a_traced_design_has_no_warning(name, device):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_compiled_design_has_no_warning(name, device, folder):
     assert run(name, read_low((DATA / "mlir" / folder / f"{name}.{device}.low.mlir").read_text())).warnings == []
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("path", sorted((DATA / "designs").glob("*.py")), ids=lambda path: path.stem)
+def test_a_design_whose_kernels_do_nothing_has_none_either(path, device):
+    assert refuse(path, device) == (None, [])

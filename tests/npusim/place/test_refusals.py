@@ -285,6 +285,14 @@ def test_l1_overflow_shows_the_memory_map() -> None:
     assert "beyond the end: 0x10000-0x143ff, 17,408 of 17,408 bytes\n    ... x_cons_buff_1, up to 0x143ff" in text
 
 
+def test_a_bank_that_one_buffer_fills_takes_one_line() -> None:
+    maker, mem = Maker(), LogicalTile("mem")
+    x, y = (maker.fifo(n, *ends, memref(96 * 1024), depth=2) for n, ends in {"x": (None, mem), "y": (mem, None)}.items())
+    maker.link([x], [y])
+    with pytest.raises(CapacityError, match=r"bank 1: all of it x_cons_buff_0\n  bank 2: all of it x_cons_buff_0"):
+        place(maker.design())
+
+
 def test_the_fifos_at_fault_are_listed() -> None:
     with pytest.raises(CapacityError) as caught:
         place(CASES["e02_core_dma_channels"]("npu2"))

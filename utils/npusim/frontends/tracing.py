@@ -176,9 +176,11 @@ def _not_dominated(which: str, loc: Loc) -> str:
 
 
 def _captured(which: str, into: Scope, loc: Loc) -> str:
-    return (
-        f"a value {which} is used at {loc} in the {into.what}, to which it is captured from outside: every body is "
-        f"isolated; {_WAY_IN.get(into.kind, 'pass data through an ObjectFifo, a Buffer or a run-time parameter')}"
+    return explain(
+        f"a value {which} is used in the {into.what}, to which it is captured from outside; every body is isolated.",
+        phrase="using value defined outside the region",
+        hint=f"{_WAY_IN.get(into.kind, 'pass data through an ObjectFifo, a Buffer or a run-time parameter')}.",
+        loc=loc,
     )
 
 

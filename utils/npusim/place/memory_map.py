@@ -18,39 +18,44 @@ class _Piece(NamedTuple):
     end: int
     what: str
 
+    @property
+    def name(self) -> str:
+        return self.what.split(" ")[0]
+
 
 def memory_map(stack: int, buffers: Sequence[MemBuffer], capacity: int, banks: int) -> list[str]:
-    """Each bank with what lies in it, by address (bytes); what lies beyond the end comes last."""
+    """Each bank with what lies in it, by address (bytes); what is free and what lies beyond the end comes last."""
     pieces = [_Piece(0, stack, "(stack)")] if stack else []
     for buffer in sorted(buffers, key=lambda b: b.address):
         fifo = f" fifo {buffer.fifo!r}" if buffer.fifo else ""
         pieces.append(_Piece(buffer.address, buffer.address + buffer.type.nbytes, f"{buffer.name}{fifo} {buffer.type}"))
     each = capacity // banks
     lines: list[str] = []
-    free: list[int] = []
+    free: list[str] = []
     for bank in range(banks):
-        found = list(_bank(f"bank {bank}", bank * each, (bank + 1) * each, pieces))
-        if not found:
-            free.append(bank)
-        lines += found
+        start, end = bank * each, (bank + 1) * each
+        inside = [p for p in pieces if p.start < end and p.end > start]
+        if not inside:
+            free.append(str(bank))
+        elif inside[0].start < start and inside[0].end >= end:
+            lines.append(f"bank {bank}: all of it {inside[0].name}")
+        else:
+            lines += _part(f"bank {bank}", start, end, inside)
     if free:
-        lines.append(f"free: {count(len(free), 'bank')} ({', '.join(map(str, free))}) of {each:,} bytes")
+        lines.append(f"free: {count(len(free), 'bank')} ({', '.join(free)}) of {each:,} bytes")
     top = max((piece.end for piece in pieces), default=0)
     if top > capacity:
-        lines += _bank("beyond the end", capacity, top, pieces)
+        lines += _part("beyond the end", capacity, top, [p for p in pieces if p.end > capacity])
     return lines
 
 
-def _bank(name: str, start: int, end: int, pieces: list[_Piece]) -> Iterator[str]:
-    """What lies in a bank; nothing if it is empty."""
-    inside = [p for p in pieces if p.start < end and p.end > start]
-    if not inside:
-        return
+def _part(name: str, start: int, end: int, inside: list[_Piece]) -> Iterator[str]:
+    """What lies between two addresses."""
     used = sum(min(p.end, end) - max(p.start, start) for p in inside)
     yield f"{name}: {start:#07x}-{end - 1:#07x}, {used:,} of {end - start:,} bytes"
     for p in inside:
         if p.start < start:
-            yield f"  ... {p.what.split(' ')[0]}, up to {p.end - 1:#07x}"
+            yield f"  ... {p.name}, up to {p.end - 1:#07x}"
         else:
             yield f"  {p.start:#07x}-{p.end - 1:#07x} {p.end - p.start:>7,} B  {p.what}"
 
