@@ -14,6 +14,7 @@ import npulab
 from designs.gelu import models, reference
 from designs.gelu.__main__ import bit_exact
 from designs.gelu.bound import kernel_cycles, prediction
+from designs.gelu.exercises import owner
 from designs.gelu.reference import inputs
 from npusim.errors import DesignError
 from npusim.frontends import finder
@@ -131,3 +132,43 @@ def test_sizes_that_do_not_fit_are_named(gelu: Any, device: str, options: dict[s
 def test_the_kernel_is_slower_than_the_channel_that_feeds_it(device: str) -> None:
     """Else there would be nothing to gain from a column's other tiles: a row of 6 KiB passes in 1,536 cycles."""
     assert 1536 < kernel_cycles(device) < 2 * 1536
+
+
+def test_which_tile_computes_which_row() -> None:
+    """The chapter's exercise says which; here every tile writes its own number into the rows that it gets."""
+    npulab.use("sim", "npu2", quiet=True)
+    from aie.iron import Program, Runtime, Worker, get_current_device
+    from aie.iron.controlflow import range_
+
+    design = npulab.load("designs.gelu.design")
+    columns, rows, tokens = 2, 4, 24
+
+    def stamp(x_in: Any, y_out: Any, number: float, objects: int) -> None:
+        for _ in range_(objects):
+            x_in.acquire(1)
+            y_out.acquire(1)[0] = number
+            x_in.release(1)
+            y_out.release(1)
+
+    def sequence(x_ddr: Any, y_ddr: Any, doors: Any, shares: Any) -> None:
+        for (x, y), share in zip(doors, shares):
+            x.fill(x_ddr, tap=share)
+            y.drain(y_ddr, tap=share, wait=True)
+
+    def build(device: str) -> Any:
+        doors, tiles = zip(*(design.column_fifos(column, rows) for column in range(columns)))
+        flat = [tile for of_column in tiles for tile in of_column]
+        each = tokens // len(flat)
+        workers = [
+            Worker(stamp, [x.cons(), y.prod(), float(i), each], tile=place) for i, (place, x, y) in enumerate(flat)
+        ]
+        matrix = np.ndarray[(tokens * 3072,), np.dtype[bfloat16]]
+        share = tokens // columns * 3072
+        shares = design.TensorTiler2D.simple_tiler((columns, share), (1, share))
+        runtime = Runtime(sequence, [matrix, matrix, list(doors), shares])
+        return Program(get_current_device(), runtime, workers=workers).resolve_program()
+
+    x, _, y = inputs(tokens)
+    got = npulab.run(build, [x, y]).output[:, 0].astype(int)
+    want = [column * rows + row for column, row in (owner(t, tokens, columns, rows) for t in range(tokens))]
+    assert got.tolist() == want
