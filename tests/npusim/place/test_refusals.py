@@ -287,7 +287,7 @@ def test_l1_overflow_shows_the_memory_map() -> None:
 
 def test_a_bank_that_one_buffer_fills_takes_one_line() -> None:
     maker, mem = Maker(), LogicalTile("mem")
-    x, y = (maker.fifo(n, *ends, memref(96 * 1024), depth=2) for n, ends in {"x": (None, mem), "y": (mem, None)}.items())
+    x, y = (maker.fifo(n, *ends, memref(96 * 1024), depth=4) for n, ends in {"x": (None, mem), "y": (mem, None)}.items())
     maker.link([x], [y])
     with pytest.raises(CapacityError, match=r"bank 1: all of it x_cons_buff_0\n  bank 2: all of it x_cons_buff_0"):
         place(maker.design())
