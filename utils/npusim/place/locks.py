@@ -56,7 +56,11 @@ def _too_many(draft: Draft, tile: Coord, locks: list[MachineLock], limit: int) -
     text = explain(
         f"{label(tile)} needs {len(locks)} locks but has {limit}.",
         details=[f"{what}: {count(n, 'lock')}" for what, n in users.items()],
-        phrase=(f"not allocated a lock. because only {limit} locks available in this tile.", "No more locks to allocate!"),
+        phrase=(
+            "'aie.lock' op not allocated a lock.",
+            f"because only {limit} locks available in this tile.",
+            "No more locks to allocate!",
+        ),
         hint="every fifo end takes two locks (two for each part of a split or join); use fewer fifos on this tile, or "
         "move a worker to another one.",
         loc=next((f.loc for f in draft.design.fifos for lock in locks if lock.fifo == f.name), UNKNOWN),
