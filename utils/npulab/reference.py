@@ -198,9 +198,7 @@ def kernel_costs() -> Table:
         [f"`{row['name']}`", f"{row['value']:.4g} {row['unit']}", SURE[str(row["confidence"])], str(row["source"])]
         for row in table()
     ]
-    return Table(
-        ("Constant", "Value", "Confidence", "Source"), rows, "Constants of the kernels' cycle models", right=(1,)
-    )
+    return Table(("Constant", "Value", "Confidence", "Source"), rows, "Constants of the kernels' cycle models")
 
 
 def deviation(result: Result) -> Deviation:
