@@ -38,6 +38,7 @@ def test_refused_kernels_are_not_listed_as_served_and_raise() -> None:
 def test_all_modules_and_reasons() -> None:
     modules = [row[0].strip("`") for row in served.modules("aie").rows]
     assert "aie.iron" in modules and "aie" not in modules  # those without names are left out
+    assert "air.dialects.air" in [row[0].strip("`") for row in served.modules("air").rows]
     asked = [name for row in served.reasons().rows for name in row[0].split(", ")]
     assert "`aie.ir`" in asked
 
