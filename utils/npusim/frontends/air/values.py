@@ -15,6 +15,7 @@ from npusim.frontends import operators as ops
 from npusim.frontends import tracing
 from npusim.frontends.air.attributes import AttributeMap
 from npusim.frontends.air.types import Type, shown
+from npusim.frontends.finder import NoSuchNameError
 from npusim.frontends.tracing import DesignTypeError
 from npusim.frontends.values import MemRefValue, ScalarValue, TracedValue
 
@@ -43,6 +44,11 @@ class OpView:
     @property
     def regions(self) -> list[Any]:
         return list(self.op.regions)
+
+    def __getattr__(self, name: str) -> Any:
+        raise NoSuchNameError(
+            f"{type(self).__name__}.{name} is not served by the simulated 'air' of npusim; the real package may have it"
+        )
 
 
 class Typed(TracedValue):
