@@ -123,7 +123,13 @@ KINDS = ("in", "out", "between", "between", "between", "relayed", "relayed", "se
 
 
 _MORE = st.lists(st.sampled_from(KINDS), max_size=4)
-_BEGINNINGS = (("in", "between", "out"), ("split", "out"), ("broadcast", "relayed", "out"), ("broadcast", "between", "out"), ("in", "join"))
+_BEGINNINGS = (
+    ("in", "between", "out"),
+    ("split", "out"),
+    ("broadcast", "relayed", "out"),
+    ("broadcast", "between", "out"),
+    ("in", "join"),
+)
 
 
 def _element(draw: Any, draft: _Draft, kind: str, first: int, second: int) -> None:
@@ -208,7 +214,9 @@ def networks(draw: Any) -> Network:
     for pipe in draft.pipes:
         if pipe.producer == HOST:
             for _ in range(draw(st.sampled_from([1, 1, 1, 2, 0]))):
-                moves.append(Move(pipe.name, True, pipe.units * draw(st.integers(1, 4)) - (draw(st.integers(0, 19)) == 0)))
+                moves.append(
+                    Move(pipe.name, True, pipe.units * draw(st.integers(1, 4)) - (draw(st.integers(0, 19)) == 0))
+                )
     return Network(tuple(draft.pipes), tuple(draft.junctions), programs, tuple(moves))
 
 
@@ -241,7 +249,9 @@ def design_of(network: Network) -> Design:
     """The design graph of a network; transfers have an argument each, in the order in which they start."""
     maker = Maker("npu2")
     cores = {w: LogicalTile("core") for w in network.programs}
-    memories = {name: mem for j in network.junctions for mem in [LogicalTile("mem")] for name in (*j.inputs, *j.outputs)}
+    memories = {
+        name: mem for j in network.junctions for mem in [LogicalTile("mem")] for name in (*j.inputs, *j.outputs)
+    }
     fifos: dict[str, Fifo] = {}
 
     def tile(end: int, name: str) -> LogicalTile | None:

@@ -104,7 +104,14 @@ def test_a_full_array_fits_on_a_line_a_tile():
 
 def test_explain_prints_table_maps_and_routes():
     text = explanation(place(load_design(DATA / "designs" / "iron_split_join4.py", "npu1")))
-    order = ["used/available of every tile in use", "tile ", "\n\nshim tile (0,0)", "\n\nMemTile (0,1)", "bank 0: 0x00000-0x0ffff", "routes"]
+    order = [
+        "used/available of every tile in use",
+        "tile ",
+        "\n\nshim tile (0,0)",
+        "\n\nMemTile (0,1)",
+        "bank 0: 0x00000-0x0ffff",
+        "routes",
+    ]
     places = [text.find(words) for words in order]
     assert -1 not in places and places == sorted(places)
     assert "BDs: even channels" in text
@@ -112,5 +119,10 @@ def test_explain_prints_table_maps_and_routes():
 
 def test_the_command_prints_it(root):
     design = DATA / "designs" / "iron_scale_one_core.py"
-    done = subprocess.run([sys.executable, "-m", "npusim", "explain", str(design), "--device", "npu1"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "npusim", "explain", str(design), "--device", "npu1"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert "npu1, 4 columns: used/available of every tile in use" in done.stdout

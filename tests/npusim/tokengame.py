@@ -129,7 +129,9 @@ def _pieces(network: Network, pipe: Pipe, end: int, produce: bool, endless_drain
     if end == HOST:
         if endless_drains and not produce:
             return itertools.repeat((None, ("out", pipe.name), 1))
-        mine = [i for i in dict.fromkeys(network.order or range(len(network.moves))) if network.moves[i].pipe == pipe.name]
+        mine = [
+            i for i in dict.fromkeys(network.order or range(len(network.moves))) if network.moves[i].pipe == pipe.name
+        ]
         return iter([(("started", i), ("done", i), network.moves[i].units) for i in mine])
     if end >= 0:
         ring: Place = ("at producer", pipe.name) if produce else ("at consumer", pipe.name, end)
@@ -195,7 +197,8 @@ class Contents:
     def __init__(self, network: Network, log: list[Step], filled: dict[str, np.ndarray[Any, Any]]) -> None:
         self._network, self._filled = network, filled
         self._made: dict[str, list[np.ndarray[Any, Any]]] = {
-            p.name: [np.full(OBJECT, i, np.int32) for i in range(p.depths[0])] if p.credit else [] for p in network.pipes
+            p.name: [np.full(OBJECT, i, np.int32) for i in range(p.depths[0])] if p.credit else []
+            for p in network.pipes
         }
         workers = {w: Worker(w) for w in network.programs}
         given: Counter[tuple[int, str]] = Counter()

@@ -20,7 +20,15 @@ def limits_table(machine: Machine) -> list[str]:
     """
     tiles = sorted(_tiles(machine), key=lambda t: (-min(t.row, 2), t))
     rows = [_row(machine, tile) for tile in tiles]
-    head = ["tile", "memory", "BDs", "locks", "S2MM", "MM2S", *(f"{side[0]} {way}" for way in ("out", "in") for side in STEPS)]
+    head = [
+        "tile",
+        "memory",
+        "BDs",
+        "locks",
+        "S2MM",
+        "MM2S",
+        *(f"{side[0]} {way}" for way in ("out", "in") for side in STEPS),
+    ]
     widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
     return [_line(row, widths) for row in (head, *rows)]
 
@@ -32,7 +40,9 @@ def _line(cells: list[str], widths: list[int]) -> str:
 
 def _tiles(machine: Machine) -> set[Coord]:
     """Tiles that hold or pass something."""
-    placed: Iterable[Coord] = (x.tile for part in (machine.buffers, machine.channels, machine.cores, machine.locks) for x in part)
+    placed: Iterable[Coord] = (
+        x.tile for part in (machine.buffers, machine.channels, machine.cores, machine.locks) for x in part
+    )
     return set(placed) | {hop.tile for route in machine.routes for hop in route.hops}
 
 

@@ -16,7 +16,8 @@ def summary(report: Report) -> str:
     """Time, bytes at each level, and what each core and channel did. All of it simulated."""
     device = report.machine.device
     lines = [
-        f"simulated {device.name} at {device.clock_hz / 1e9:g} GHz: {report.cycles:,.1f} cycles, {report.seconds * 1e6:,.2f} us",
+        f"simulated {device.name} at {device.clock_hz / 1e9:g} GHz: {report.cycles:,.1f} cycles, "
+        f"{report.seconds * 1e6:,.2f} us",
         "",
         f"{'bytes':<18}{'read':>14}{'written':>14}",
     ]
@@ -45,7 +46,11 @@ def _core(report: Report, index: int) -> str:
 def explanation(machine: Machine) -> str:
     """The use of every limit, tiles with their memory maps and channels, and the routes between them."""
     device = machine.device
-    lines = [f"{device.name}, {device.columns} columns: used/available of every tile in use", "", *limits_table(machine)]
+    lines = [
+        f"{device.name}, {device.columns} columns: used/available of every tile in use",
+        "",
+        *limits_table(machine),
+    ]
     for tile in sorted(_tiles(machine)):
         lines += ["", *_tile(machine, tile)]
     lines += ["", "routes"]

@@ -12,13 +12,34 @@ from npusim.load import load_design
 from npusim.run import simulate
 
 WORDS = {
-    "memory": ("CapacityError: compute tile (0,2) needs 82944 bytes", "beyond the end: 0x10000-0x143ff", "allocated buffers exceeded"),
-    "channels": ("CapacityError: compute tile (0,3) needs 3 input DMA channels (S2MM) but has 2", "fifo 'c' receives objects"),
-    "descriptors": ("CapacityError: 17 buffer descriptors (BDs) are in use at once on shim tile (0,0)", "17 transfers of 'x'"),
-    "granularity": ("DesignError: the transfer of fifo 'x' does not fit", "its stride 1 is 2 bytes", "rearrange them in the kernel"),
-    "cascade": ("DesignError: a cascade goes from compute tile (0,2) to compute tile (0,3), that is north", "swap the two tiles"),
+    "memory": (
+        "CapacityError: compute tile (0,2) needs 82944 bytes",
+        "beyond the end: 0x10000-0x143ff",
+        "allocated buffers exceeded",
+    ),
+    "channels": (
+        "CapacityError: compute tile (0,3) needs 3 input DMA channels (S2MM) but has 2",
+        "fifo 'c' receives objects",
+    ),
+    "descriptors": (
+        "CapacityError: 17 buffer descriptors (BDs) are in use at once on shim tile (0,0)",
+        "17 transfers of 'x'",
+    ),
+    "granularity": (
+        "DesignError: the transfer of fifo 'x' does not fit",
+        "its stride 1 is 2 bytes",
+        "rearrange them in the kernel",
+    ),
+    "cascade": (
+        "DesignError: a cascade goes from compute tile (0,2) to compute tile (0,3), that is north",
+        "swap the two tiles",
+    ),
     "python_if": ("DesignError: a run-time condition (made at python_if.py:16)", "with if_(cond):"),
-    "release": ("DesignWarning: worker 'double'", "DeadlockError: ", "acquires from fifo 'y' at release.py:14 and never releases"),
+    "release": (
+        "DesignWarning: worker 'double'",
+        "DeadlockError: ",
+        "acquires from fifo 'y' at release.py:14 and never releases",
+    ),
     "once": ("DeadlockError: ", "fifo 'w' was filled 1 time (256 bytes)", "acquire it once, outside the loop"),
     "half": ("DeadlockError: ", "add up to 4,000 bytes, but an object has 256: 15 whole and 160 bytes of another"),
     "depth": ("DeadlockError: ", "a circle in which nobody can begin", "give that end a depth of at least 4"),

@@ -97,7 +97,9 @@ def _cycles(a, b, device):
 
 
 @pytest.mark.parametrize(
-    ("cycles", "words"), [(lambda a, b, device: -3, "gave -3 cycles"), (_cycles, "AttributeError: ")], ids=["negative", "raises"]
+    ("cycles", "words"),
+    [(lambda a, b, device: -3, "gave -3 cycles"), (_cycles, "AttributeError: ")],
+    ids=["negative", "raises"],
 )
 def test_a_cycle_model_that_fails_is_told_with_the_line_of_the_call(cycles, words):
     def kernel(vector):
@@ -108,4 +110,7 @@ def test_a_cycle_model_that_fails_is_told_with_the_line_of_the_call(cycles, word
     with pytest.raises(DesignError) as caught:
         run(calls, kernels={"work": KernelModel(lambda a, b: None, cycles)}, extra=[kernel])
     said = str(caught.value)
-    assert f"worker 'calls' on compute tile (0,2), at test_failures.py:{line_of(calls, 'fn(a, b)')}: " in said and words in said
+    assert (
+        f"worker 'calls' on compute tile (0,2), at test_failures.py:{line_of(calls, 'fn(a, b)')}: " in said
+        and words in said
+    )

@@ -123,7 +123,10 @@ def too_shallow(fixed):
         px.fill(a)
         cy.drain(b, wait=True)
 
-    workers = [Worker(main, [x.cons(depth=2 if fixed else 1), half.cons(), y.prod()]), Worker(pairs, [x.cons(), half.prod()])]
+    workers = [
+        Worker(main, [x.cons(depth=2 if fixed else 1), half.cons(), y.prod()]),
+        Worker(pairs, [x.cons(), half.prod()]),
+    ]
     return program(sequence, [vector(4), vector(4)], [x.prod(), y.cons()], workers)
 
 
@@ -149,7 +152,9 @@ def fill_order(fixed):
             pw.fill(k, group=second)
         second.finish()
 
-    return program(sequence, [vector()] * 3, [x.prod(), w.prod(), y.cons()], [Worker(core, [x.cons(), w.cons(), y.prod()])])
+    return program(
+        sequence, [vector()] * 3, [x.prod(), w.prod(), y.cons()], [Worker(core, [x.cons(), w.cons(), y.prod()])]
+    )
 
 
 def uneven_split(fixed):

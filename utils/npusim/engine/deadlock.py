@@ -1,4 +1,4 @@
-"""Explains a run in which nothing can go on any more: who waits for whom, what each of them last did, what usually causes it."""
+"""Explains a run in which nothing can go on any more: who waits for whom, what each last did, what usually causes it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ def explain(sim: Simulator) -> DeadlockError:
     waits = Waits(sim)
     cycles = sim.loop.now // sim.clock.ticks_per_cycle
     text = worded(
-        f"deadlock after {cycles:,} cycles: nothing can run any more, and the host sequence has not ended. Each waits for the next:",
+        f"deadlock after {cycles:,} cycles: nothing can run any more, and the host sequence has not ended. Each "
+        "waits for the next:",
         details=[*_chain(waits), *_others(waits)],
         phrase="Kernel returned ert_cmd_state.ERT_CMD_STATE_TIMEOUT",
         hint=hint(waits),
@@ -75,7 +76,8 @@ def _host(waits: Waits) -> str:
     end = waits.sim.ends[task.channel]
     started = "" if op.loc == task.op.loc else f", started at {task.op.loc}"
     return (
-        f"the host sequence waits at {op.loc} for the {verb(end)} of fifo {task.name!r}{started}: {_progress(end, task):,} of "
+        f"the host sequence waits at {op.loc} for the {verb(end)} of fifo {task.name!r}{started}: "
+        f"{_progress(end, task):,} of "
         f"{task.nbytes:,} bytes have moved"
     )
 
@@ -118,8 +120,10 @@ def _wanted(waits: Waits, run: CoreRun, site: Site) -> str:
     missing = (site.count or 1) - held
     word = "free object" if port.produce else "object"
     return (
-        f"{'an' if word[0] == 'o' and missing == 1 else 'a' if missing == 1 else missing} {word}{'s' if missing > 1 else ''} of "
-        f"fifo {port.fifo!r} (acquire({site.count}) as {port.role}: {held} held, {ready} {'free' if port.produce else 'ready'}, "
+        f"{'an' if word[0] == 'o' and missing == 1 else 'a' if missing == 1 else missing} "
+        f"{word}{'s' if missing > 1 else ''} of "
+        f"fifo {port.fifo!r} (acquire({site.count}) as {port.role}: {held} held, {ready} "
+        f"{'free' if port.produce else 'ready'}, "
         f"depth {port.depth})"
     )
 
@@ -152,7 +156,8 @@ def _buffer(lock: LockState, end: End) -> str:
     if kind is None or lock.lock.fifo is None:
         return f"lock {lock.lock.name!r} of {where}, which is {lock.available}"
     depth = len({id(transfer.bd.buffer) for transfer in end.program})
-    return f"{kind} of fifo {lock.lock.fifo!r} on {where}: it has {depth}, and {lock.available} of them are {lock.lock.counts}"
+    state = f"it has {depth}, and {lock.available} of them are {lock.lock.counts}"
+    return f"{kind} of fifo {lock.lock.fifo!r} on {where}: {state}"
 
 
 def _done(waits: Waits, party: Party) -> str:
@@ -177,7 +182,9 @@ def _host_done(host: Host) -> str:
         key = ("fill" if task.channel.direction == "MM2S" else "drain", task.name)
         started[key] += 1
         ended[key] += task.done_at is not None
-    return ", ".join(f"{count(n, kind)} of {name!r} started, {ended[kind, name]} done" for (kind, name), n in started.items())
+    return ", ".join(
+        f"{count(n, kind)} of {name!r} started, {ended[kind, name]} done" for (kind, name), n in started.items()
+    )
 
 
 def _objects(run: CoreRun) -> str:

@@ -9,7 +9,8 @@ from npusim.messages import explain
 from npusim.place.draft import label
 
 _NO_BOUNDS = (
-    "the NPU does not check bounds: there this reads or overwrites what lies next to it. Count the loop's turns and the elements of "
+    "the NPU does not check bounds: there this reads or overwrites what lies next to it. Count the loop's turns and "
+    "the elements of "
     "the object."
 )
 

@@ -27,7 +27,8 @@ def _unfinished(sim: Simulator) -> list[str]:
     assert sim.host is not None
     return [
         explain(
-            f"the host sequence ended while the drain of fifo {task.name!r} was still running on {task.channel}: its data may be "
+            f"the host sequence ended while the drain of fifo {task.name!r} was still running on {task.channel}: its "
+            "data may be "
             "incomplete.",
             hint="drain with wait=True.",
             loc=task.op.loc,
@@ -58,18 +59,26 @@ def _idle_text(run: CoreRun) -> str:
 
 
 def _again(sim: Simulator) -> list[str]:
-    return [_again_text(run, run.steps[number]) for run in sim.cores for number in sorted(run.again) if _gives(run, run.steps[number])]
+    return [
+        _again_text(run, run.steps[number])
+        for run in sim.cores
+        for number in sorted(run.again)
+        if _gives(run, run.steps[number])
+    ]
 
 
 def _gives(run: CoreRun, step: Step) -> bool:
     """Whether the core releases that fifo somewhere; that it never does is known before the run."""
-    return any(op.name == "aie.objectfifo.release" and op.attrs["objFifo_name"] == step.what for op in walk(run.program.body))
+    return any(
+        op.name == "aie.objectfifo.release" and op.attrs["objFifo_name"] == step.what for op in walk(run.program.body)
+    )
 
 
 def _again_text(run: CoreRun, step: Step) -> str:
     objects = "the same object" if step.amount == 1 else "the same objects"
     return explain(
-        f"{_who(run)} acquires from fifo {step.what!r} once more without having released anything since it last did: it gets {objects} "
+        f"{_who(run)} acquires from fifo {step.what!r} once more without having released anything since it last did: "
+        f"it gets {objects} "
         "again, not the next.",
         hint="release when the object is done with, in every turn; or acquire it once, before the loop.",
         loc=step.loc,
@@ -80,7 +89,8 @@ def _early(sim: Simulator) -> list[str]:
     assert sim.host is not None
     return [
         explain(
-            f"{_who(run)} read the run-time parameter {buffer.name!r} before the host first wrote it, so it saw the old value.",
+            f"{_who(run)} read the run-time parameter {buffer.name!r} before the host first wrote it, so it saw the "
+            "old value.",
             hint="let it wait for a WorkerRuntimeBarrier that the host sets after writing.",
             loc=buffer.loc,
         )
@@ -97,9 +107,11 @@ def _strays(sim: Simulator) -> list[str]:
     strays = [item for stream in sim.streams if isinstance(stream, PacketStream) for item in stream.strays.items()]
     return [
         explain(
-            f"{times} packet(s) of id {came} (stream {name!r}) came to {channel} when its descriptor was the one for packets of "
+            f"{times} packet(s) of id {came} (stream {name!r}) came to {channel} when its descriptor was the one for "
+            "packets of "
             f"id {expected}: the data of the two are in each other's buffers.",
-            hint="the order in which packets arrive must be that of the descriptors: use a channel for each stream, or let the "
+            hint="the order in which packets arrive must be that of the descriptors: use a channel for each stream, "
+            "or let the "
             "host start them in that order and wait in between.",
         )
         for (name, channel, came, expected), times in strays
@@ -113,7 +125,8 @@ def _slow(sim: Simulator, seconds: float) -> list[str]:
     most = f" Most of it is {_who(busiest)}." if busiest else ""
     return [
         explain(
-            f"the run takes {seconds:,.0f} s (simulated). It is slow, not stuck, but the driver gives up after {DRIVER_TIMEOUT:.0f} s "
+            f"the run takes {seconds:,.0f} s (simulated). It is slow, not stuck, but the driver gives up after "
+            f"{DRIVER_TIMEOUT:.0f} s "
             f"and reports the same as for a hang.{most}",
             phrase="Kernel returned ert_cmd_state.ERT_CMD_STATE_TIMEOUT",
             hint="give each run less work, or use a faster kernel.",

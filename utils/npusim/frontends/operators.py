@@ -126,7 +126,8 @@ def coerce(lhs: Any, rhs: Any, symbol: str) -> tuple[ScalarValue, ScalarValue]:
         explain(
             f"{lhs.dtype} {symbol} {rhs.dtype}: both operands must have one type, the core converts nothing by itself.",
             phrase="can't coerce other=ScalarValue(...) to self=ScalarValue(...)",
-            hint="convert one with aie.dialects.arith (extsi, trunci, sitofp, fptosi, extf, truncf), or use one element type.",
+            hint="convert one with aie.dialects.arith (extsi, trunci, sitofp, fptosi, extf, truncf), or use one "
+            "element type.",
             loc=here(),
         )
     )

@@ -88,7 +88,8 @@ def need(why: str, *kinds: Kind) -> Scope:
     found = current()
     if found is None:
         raise DesignError(
-            f"{why} works only while Program.resolve_program() traces your code: {_PLACES[kinds[0] if kinds else 'core']}"
+            f"{why} works only while Program.resolve_program() traces your code: "
+            f"{_PLACES[kinds[0] if kinds else 'core']}"
         )
     if kinds and found.kind not in kinds:
         raise DesignError(f"{why} does not belong in the {found.what}: {_PLACES[kinds[0]]}")
@@ -168,7 +169,8 @@ def check_use(value: Value, into: Scope, loc: Loc) -> None:
 
 def _not_dominated(which: str, loc: Loc) -> str:
     return explain(
-        f"a value {which}, inside a range_ loop or if_, is used at {loc} outside of it. Python names outlive a traced loop, values do "
+        f"a value {which}, inside a range_ loop or if_, is used at {loc} outside of it. Python names outlive a traced "
+        "loop, values do "
         "not.",
         phrase="operand #0 does not dominate this use",
         hint="carry it out with range_(..., iter_args=[...]) and yield_, or through an element of a buffer.",

@@ -89,9 +89,11 @@ class ScalarValue(TracedValue):
     def __bool__(self) -> Never:
         raise DesignError(
             self._runtime(
-                "Python's if, while, and, or, not, max, min or assert asks whether it is true, but the design is only being traced: its "
+                "Python's if, while, and, or, not, max, min or assert asks whether it is true, but the design is only "
+                "being traced: its "
                 "value exists when the core runs",
-                "write `with if_(cond):` and `else_` from aie.helpers.dialects.scf, & and | for conditions, and arith.select, "
+                "write `with if_(cond):` and `else_` from aie.helpers.dialects.scf, & and | for conditions, and "
+                "arith.select, "
                 "maxsi or minsi for values. (The real tracer lets `if` pass silently and always takes the branch.)",
             )
         )

@@ -123,14 +123,16 @@ def _verify_steps(pattern: Pattern, width: int) -> Refusal | None:
     if nbytes % WORD:
         return Refusal(
             f"its inner size is {pattern.sizes[0]} elements = {nbytes} bytes, which is no multiple of 4 bytes",
-            f"Transfer sizes must be multiples of 4 bytes. {pattern.sizes[0]} elements at {width} bytes each equal {nbytes} "
+            f"Transfer sizes must be multiples of 4 bytes. {pattern.sizes[0]} elements at {width} bytes each equal "
+            f"{nbytes} "
             "bytes, which is not divisible by 4.",
             f"the DMA moves 4-byte words: make the inner size a multiple of {WORD // width} elements.",
         )
     for i, (size, stride) in enumerate(zip(pattern.sizes, pattern.strides, strict=True)):
         if size > 1 and stride < (1 if i < 3 else 0):
             return Refusal(
-                f"its stride {stride} of size {size} repeats elements; only the outermost dimension of four can do that",
+                f"its stride {stride} of size {size} repeats elements; only the outermost dimension of four can do "
+                "that",
                 (f"Stride {i} must be a positive integer.", f"Stride {i} must be a non-negative integer."),
                 "give four sizes with the repetition first, or repeat on a MemTile: forward(repeat_count=...).",
             )
@@ -138,7 +140,8 @@ def _verify_steps(pattern: Pattern, width: int) -> Refusal | None:
         if stride * width % WORD and not (i == 0 and stride == 1):
             return Refusal(
                 f"its stride {stride} is {stride * width} bytes, which is no multiple of 4 bytes",
-                f"Stride {i} is {stride} elements * {width} bytes = {stride * width} bytes, which is not divisible by 4.",
+                f"Stride {i} is {stride} elements * {width} bytes = {stride * width} bytes, which is not divisible "
+                "by 4.",
                 _step_hint(stride, width),
             )
     return None
@@ -147,11 +150,13 @@ def _verify_steps(pattern: Pattern, width: int) -> Refusal | None:
 def _step_hint(stride: int, width: int) -> str:
     if stride * width < WORD:
         return (
-            f"the DMA moves 4-byte words and cannot pick single elements of {width} bytes: keep {WORD // width} neighbours together as the "
+            f"the DMA moves 4-byte words and cannot pick single elements of {width} bytes: keep {WORD // width} "
+            "neighbours together as the "
             "inner dimension, and rearrange them in the kernel."
         )
     return (
-        f"the DMA steps in 4-byte words: let every stride be a multiple of {WORD // width} elements, with the rows of the host array padded "
+        f"the DMA steps in 4-byte words: let every stride be a multiple of {WORD // width} elements, with the rows of "
+        "the host array padded "
         "to such a length."
     )
 
@@ -164,12 +169,14 @@ def _verify_ranges(pattern: Pattern, width: int, sizes_matter: bool) -> Refusal 
             return Refusal(
                 f"its size {pattern.sizes[i]}{words_of} is over {SIZE_MAX}, where the hardware's field ends",
                 (f"Size {i} exceeds the [0:{SIZE_MAX}] range.", f"D{i} Size exceeds the [0:{SIZE_MAX}] range."),
-                f"cut it into several transfers with sizes of up to {SIZE_MAX}, or write the size as two, such as (n // 512, 512).",
+                f"cut it into several transfers with sizes of up to {SIZE_MAX}, or write the size as two, such as (n "
+                "// 512, 512).",
                 capacity=True,
             )
     if pattern.sizes[3] - 1 > ITERATION_MAX:
         return Refusal(
-            f"its outermost size (the iteration) is {pattern.sizes[3]}; a descriptor iterates {ITERATION_MAX} times at most",
+            f"its outermost size (the iteration) is {pattern.sizes[3]}; a descriptor iterates {ITERATION_MAX} times "
+            "at most",
             f"Size 3 exceeds the [1:{ITERATION_MAX}] range.",
             f"{_ITERATE}.",
             capacity=True,
@@ -227,9 +234,11 @@ def _registers(pattern: Pattern, width: int, linear: bool) -> Refusal | None:
 def _mismatch(piece: Pattern, length: int, width: int) -> Refusal:
     walked = f"sizes {[n for n, _ in piece.dims]}"
     return Refusal(
-        f"cut to {walked}, the three inner dimensions move {piece.per_iteration * width} bytes instead of {length * width} "
+        f"cut to {walked}, the three inner dimensions move {piece.per_iteration * width} bytes instead of "
+        f"{length * width} "
         "(the outermost of four is the iteration and does not count)",
-        "Buffer descriptor length does not match length of transfer expressed by lowest three dimensions of data layout "
+        "Buffer descriptor length does not match length of transfer expressed by lowest three dimensions of data "
+        "layout "
         "transformation strides/wraps.",
         "use several transfers whose three inner sizes are small enough as they are.",
     )

@@ -51,12 +51,16 @@ def _port(draft: Draft, program: CoreProgram, op: Op) -> FifoPort:
     linked = any(name in {f.name for f in (*link.inputs, *link.outputs)} for link in draft.design.links)
     role = "producer" if produce else "consumer"
     if linked:
-        problem = f"worker {program.name!r} on {label(program.tile)} accesses fifo {name!r}, which is split, joined or forwarded there."
+        problem = (
+            f"worker {program.name!r} on {label(program.tile)} accesses fifo {name!r}, which is split, joined or forwarded "
+            "there."
+        )
         phrase = "currently cannot access objectFifo used in ObjectFifoLinkOp"
         hint = "the tile's DMA handles the objects of a link; let the worker use the fifo at the other side of it."
     else:
         problem = (
-            f"worker {program.name!r} on {label(program.tile)} uses fifo {name!r} as its {role}, but that end is elsewhere."
+            f"worker {program.name!r} on {label(program.tile)} uses fifo {name!r} as its {role}, but that end is "
+            "elsewhere."
         )
         phrase = f"{role} port of objectFifo accessed by core running on non-{role} tile"
         hint = "pass the worker the handle that it uses: prod() to produce, cons() to consume."
@@ -67,7 +71,8 @@ def _window_too_large(program: CoreProgram, op: Op, port: FifoPort) -> DesignErr
     size = op.attrs["size"]
     return DesignError(
         explain(
-            f"worker {program.name!r} acquires {size} objects of fifo {port.fifo!r} at once, but its depth there is {port.depth}.",
+            f"worker {program.name!r} acquires {size} objects of fifo {port.fifo!r} at once, but its depth there is "
+            f"{port.depth}.",
             phrase=f"Number of elements to acquire {size} must be smaller than depth {port.depth}",
             hint=f"give the fifo a depth of {size} or more.",
             loc=op.loc,
@@ -106,7 +111,8 @@ def _direct(region: Region) -> Iterator[Op]:
 def _over_release(program: CoreProgram, end: _End, released: int, acquired: int, op: Op) -> DesignError:
     return DesignError(
         explain(
-            f"worker {program.name!r} on {label(program.tile)} releases {released} objects of fifo {end[0]!r} in one turn but acquires "
+            f"worker {program.name!r} on {label(program.tile)} releases {released} objects of fifo {end[0]!r} in one "
+            "turn but acquires "
             f"{acquired}.",
             phrase="cannot release more elements than are already acquired",
             hint="release as many objects as the turn acquires.",
@@ -129,7 +135,8 @@ def _warn_unreleased(draft: Draft, program: CoreProgram) -> None:
             again = "sees the same object in every turn" if not end[1] else "overwrites the same object in every turn"
             draft.warn(
                 explain(
-                    f"worker {program.name!r} on {label(program.tile)} acquires from fifo {end[0]!r} in a loop and never releases: it "
+                    f"worker {program.name!r} on {label(program.tile)} acquires from fifo {end[0]!r} in a loop and "
+                    "never releases: it "
                     f"{again}, and the other side waits.",
                     hint="call release() when the object is done with.",
                     loc=op.loc,

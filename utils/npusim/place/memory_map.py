@@ -66,7 +66,11 @@ def overflow(tile: Coord, stack: int, capacity: int, banks: int, buffers: Sequen
     with_stack = f", {stack} of them stack" if stack else ""
     return explain(
         f"{label(tile)} needs {need} bytes of data memory{with_stack}, but has {size(capacity)}.",
-        details=[*_by_fifo(buffers), f"memory map ({count(banks, 'bank')}):", *memory_map(stack, buffers, capacity, banks)],
+        details=[
+            *_by_fifo(buffers),
+            f"memory map ({count(banks, 'bank')}):",
+            *memory_map(stack, buffers, capacity, banks),
+        ],
         phrase=(
             "'aie.tile' op allocated buffers exceeded available memory",
             "Bank-aware allocation failed, trying basic sequential allocation.",

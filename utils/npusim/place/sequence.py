@@ -119,7 +119,8 @@ class _Checker:
             raise self.refuse(
                 op.loc,
                 f"the host sequence transfers to or from {op.attrs['alloc']!r}, which has no end on a shim tile.",
-                hint="fill and drain only fifos whose producer or consumer is the host; a worker's end is not the host's.",
+                hint="fill and drain only fifos whose producer or consumer is the host; a worker's end is not the "
+                "host's.",
             )
         if op not in self.pieces:
             self.pieces[op] = sum(
@@ -195,10 +196,12 @@ class _Checker:
         if width < 4 and size > 1 and stride != 1:
             self.draft.warn(
                 explain(
-                    f"{what} has an inner stride of {stride} elements of {width} bytes, but the DMA moves 4-byte words: it "
+                    f"{what} has an inner stride of {stride} elements of {width} bytes, but the DMA moves 4-byte "
+                    "words: it "
                     f"takes {4 // width} neighbouring elements at each step, not one.",
                     phrase="For <32b width datatypes, inner-most dim stride must be 1",
-                    hint="keep the inner dimension contiguous. A MemTile or compute tile refuses this; on the shim the real "
+                    hint="keep the inner dimension contiguous. A MemTile or compute tile refuses this; on the shim "
+                    "the real "
                     "tools accept it silently.",
                     loc=loc,
                 )
@@ -216,7 +219,8 @@ class _Checker:
             raise self.refuse(
                 op.loc,
                 f"nothing is left to wait for on {task.channel}: the task was awaited before, or never started.",
-                phrase="awaits a task-completion token on a channel where no outstanding token is guaranteed to have been "
+                phrase="awaits a task-completion token on a channel where no outstanding token is guaranteed to have "
+                "been "
                 "produced",
                 hint="await each started task once.",
             )
@@ -235,7 +239,8 @@ class _Checker:
             if channel.direction == "S2MM" and not task.awaited:
                 self.draft.warn(
                     explain(
-                        f"the last drain of {task.op.attrs['alloc']!r} is never waited for: the host sequence may end before "
+                        f"the last drain of {task.op.attrs['alloc']!r} is never waited for: the host sequence may end "
+                        "before "
                         "the data has arrived.",
                         hint="drain with wait=True (and finish the task group). The real tools accept this silently.",
                         loc=task.op.loc,
@@ -249,11 +254,13 @@ class _Checker:
             f"{need} buffer descriptors (BDs) are in use at once on {label(tile)}, which has {limit}.",
             details=[f"{count(n, 'transfer')} of {name}" for name, n in users.items()],
             phrase=(
-                f"Too many simultaneously active buffer descriptors on tile ({tile.col},{tile.row}), which supports up to "
+                f"Too many simultaneously active buffer descriptors on tile ({tile.col},{tile.row}), which supports "
+                "up to "
                 f"{limit}. Emit an aiex.dma_free_task / aiex.dma_await_task to reuse BDs.",
                 "Allocator exhausted available buffer descriptor IDs.",
             ),
-            hint="wait between transfers (finish a task group and open the next), or fold a loop of fills into one transfer "
+            hint="wait between transfers (finish a task group and open the next), or fold a loop of fills into one "
+            "transfer "
             "with a larger size.",
             loc=active[-1].op.loc,
         )

@@ -91,7 +91,8 @@ def _warn_unwritten(draft: Draft, buffer: MemBuffer, use: _Use) -> None:
     core, op = next(iter(use.loads.items()))
     draft.warn(
         explain(
-            f"worker {core.name!r} on {label(core.tile)} reads buffer {buffer.name!r}, which nothing ever writes: it holds zeros here, "
+            f"worker {core.name!r} on {label(core.tile)} reads buffer {buffer.name!r}, which nothing ever writes: it "
+            "holds zeros here, "
             "and whatever was there on hardware.",
             hint="give it an initial_value, or write it from the host sequence (use_write_rtp=True).",
             loc=op.loc,
@@ -102,7 +103,8 @@ def _warn_unwritten(draft: Draft, buffer: MemBuffer, use: _Use) -> None:
 def _warn_too_early(draft: Draft, buffer: MemBuffer, core: CoreProgram, load: Op, store: Op) -> None:
     draft.warn(
         explain(
-            f"worker {core.name!r} on {label(core.tile)} reads buffer {buffer.name!r} before anything has been written to it (it is first written "
+            f"worker {core.name!r} on {label(core.tile)} reads buffer {buffer.name!r} before anything has been "
+            "written to it (it is first written "
             f"at {store.loc}): it holds zeros here, and whatever was there on hardware.",
             hint="give it an initial_value, or set it before the first turn.",
             loc=load.loc,
@@ -121,9 +123,11 @@ def _check_race(draft: Draft, buffer: MemBuffer, use: _Use) -> None:
 def _race(buffer: MemBuffer, writer: CoreProgram, store: Op, other: CoreProgram, use: _Use) -> str:
     does, at = ("writes", use.stores[other]) if other in use.stores else ("reads", use.loads[other])
     return explain(
-        f"a race on buffer {buffer.name!r}: worker {writer.name!r} on {label(writer.tile)} writes it ({store.loc}) and worker {other.name!r} on "
+        f"a race on buffer {buffer.name!r}: worker {writer.name!r} on {label(writer.tile)} writes it ({store.loc}) "
+        f"and worker {other.name!r} on "
         f"{label(other.tile)} {does} it ({at.loc}), with no lock between them; what is seen depends on who is faster.",
-        hint="hand the data over in an ObjectFifo, or guard the buffer with a Lock that one releases and the other acquires.",
+        hint="hand the data over in an ObjectFifo, or guard the buffer with a Lock that one releases and the other "
+        "acquires.",
         loc=store.loc,
     )
 
@@ -135,5 +139,7 @@ def _synchronised(one: CoreProgram, other: CoreProgram) -> bool:
 
 def _locks(core: CoreProgram) -> set[MachineLock]:
     explicit = {core.locks[op.operands[0]] for op in walk(core.body) if op.name == "aie.use_lock"}
-    ports = {lock for port in core.ports.values() for lock in (port.acquire_lock, port.release_lock) if lock is not None}
+    ports = {
+        lock for port in core.ports.values() for lock in (port.acquire_lock, port.release_lock) if lock is not None
+    }
     return explicit | ports

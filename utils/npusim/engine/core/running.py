@@ -46,7 +46,9 @@ class CoreRun:
     at: int | None = None
     clock: int = 0  # its own tick, when it last waited or ended
     ahead: deque[tuple[str, int, int]] = field(default_factory=deque)  # waits that end after the common tick
-    uncounted: set[str] = field(default_factory=lambda: {"_", "k", "a", "t"})  # locals that its future does not depend on
+    uncounted: set[str] = field(
+        default_factory=lambda: {"_", "k", "a", "t"}
+    )  # locals that its future does not depend on
     read: set[MemBuffer] = field(default_factory=set)  # run-time parameters it has looked at
     waits_for: str = ""  # a cascade, when not a lock
     source: str = ""

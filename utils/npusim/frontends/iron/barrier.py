@@ -27,7 +27,8 @@ class WorkerRuntimeBarrier:
             self._home, self.worker_locks = into, []
         if self.initial_value:
             warn(
-                f"WorkerRuntimeBarrier(initial_value={self.initial_value}) at {self._loc}: the real tools do not use the "
+                f"WorkerRuntimeBarrier(initial_value={self.initial_value}) at {self._loc}: the real tools do not use "
+                "the "
                 "initial value, the lock starts at 0; set it in the sequence with set()"
             )
         self.worker_locks.append(lock)
@@ -39,7 +40,8 @@ class WorkerRuntimeBarrier:
             raise DesignError(
                 explain(
                     f"{what} of a barrier (made at {self._loc}) that was not given to the worker.",
-                    phrase="No workers have been registered for this barrier. Need to pass the barrier as an argument to the worker.",
+                    phrase="No workers have been registered for this barrier. Need to pass the barrier as an "
+                    "argument to the worker.",
                     hint="list the barrier in the Worker's fn_args, and take it as a parameter of the core function.",
                     loc=here(),
                 )

@@ -130,7 +130,8 @@ class CompilableDesign:
         machine = place(self.design())
         for name in unwritten(machine, self.tensor_params, self._outputs):
             text = explain(
-                f"{self.generator_name!r} never writes its output {name!r}: no drain in the host sequence moves anything into it.",
+                f"{self.generator_name!r} never writes its output {name!r}: no drain in the host sequence moves "
+                "anything into it.",
                 hint=f"drain a fifo into it, or annotate {name!r} as In. The real tools accept this silently.",
                 loc=source_of(self.mlir_generator),
             )
@@ -201,7 +202,8 @@ class CompilableDesign:
         asked = [str(p) for p in (xclbin_path, inst_path, elf_path, full_elf_path, pdi_path) if p is not None]
         if asked:
             raise UnsupportedError(
-                f"CompilableDesign.compile of {self.generator_name!r} into {', '.join(asked)}: the simulated NPU makes no "
+                f"CompilableDesign.compile of {self.generator_name!r} into {', '.join(asked)}: the simulated NPU "
+                "makes no "
                 "xclbin; the design was traced, placed and checked, and can be called"
             )
         name = NO_FILES / self.generator_name
@@ -251,7 +253,8 @@ class CompilableDesign:
         confused = set(given) & set(self.tensor_params)
         if confused:
             raise TypeError(
-                f"{who}: compile_kwargs contains name(s) annotated as runtime tensors (In/Out/InOut), not CompileTime[T] "
+                f"{who}: compile_kwargs contains name(s) annotated as runtime tensors (In/Out/InOut), not "
+                "CompileTime[T] "
                 f"parameters: {confused}.\n  Tensor params must be supplied at call time, not compile time.\n"
                 f"  CompileTime[T] params are: {self.compile_params}."
             )

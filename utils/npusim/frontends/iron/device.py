@@ -109,7 +109,8 @@ class Device(Resolvable):
         """What stands at these coordinates; DesignError outside of the array."""
         if not self.facts.contains(col, row):
             raise DesignError(
-                f"tile ({col}, {row}) is outside of {self._device}, which has columns 0 to {self.cols - 1} and rows 0 to "
+                f"tile ({col}, {row}) is outside of {self._device}, which has columns 0 to {self.cols - 1} and rows 0 "
+                "to "
                 f"{self.rows - 1}"
             )
         kind = self.facts.kind(row)
@@ -140,7 +141,8 @@ class Device(Resolvable):
                 raise DesignError(
                     explain(
                         f"{_wanted(tile)} is asked for, but {_rows(tile, there)}.",
-                        phrase=f"declared logical tile type does not match the tile type at coordinates ({tile.col}, {tile.row})",
+                        phrase=f"declared logical tile type does not match the tile type at coordinates ({tile.col}, "
+                        f"{tile.row})",
                         hint="a Worker needs a compute tile; leave tile= out to have one chosen.",
                         loc=tile._loc,
                     )
@@ -157,7 +159,8 @@ class Device(Resolvable):
                     explain(
                         f"Tile({tile.col}, {tile.row}) does not exist: {self._device} has {name}s 0 to {limit - 1}.",
                         phrase=f"{name} index ({at}) must be less than the number of {name}s in the device ({limit})",
-                        hint="Tile takes the column first, then the row: row 0 is the shim, row 1 the MemTiles, rows 2 to 5 the "
+                        hint="Tile takes the column first, then the row: row 0 is the shim, row 1 the MemTiles, rows "
+                        "2 to 5 the "
                         "compute tiles.",
                         loc=tile._loc,
                     )
@@ -172,7 +175,8 @@ def _wanted(tile: Tile) -> str:
 def _rows(tile: Tile, there: AIETileType) -> str:
     names = {AIETileType.CoreTile: "a compute tile", AIETileType.MemTile: "a MemTile"}
     return (
-        f"({tile.col}, {tile.row}) is {names.get(there, 'a shim tile')} (row 0 is the shim, row 1 the MemTiles, rows 2 to "
+        f"({tile.col}, {tile.row}) is {names.get(there, 'a shim tile')} (row 0 is the shim, row 1 the MemTiles, rows "
+        "2 to "
         f"5 the compute tiles)"
     )
 

@@ -77,10 +77,12 @@ class ObjectFifoHandle(Resolvable):
         if num_elem > self._depth:
             raise DesignError(
                 explain(
-                    f"{what}({num_elem}) on the {self.handle_type} handle of ObjectFifo {self.name!r} is more than its depth "
+                    f"{what}({num_elem}) on the {self.handle_type} handle of ObjectFifo {self.name!r} is more than "
+                    "its depth "
                     f"{self._depth}.",
                     phrase=f"Number of elements to {what} {num_elem} must be smaller than depth {self._depth}",
-                    hint=f"make that end deeper, as in {self.handle_type}(depth={num_elem}), or {what} fewer objects at once.",
+                    hint=f"make that end deeper, as in {self.handle_type}(depth={num_elem}), or {what} fewer objects "
+                    "at once.",
                     loc=here(),
                 )
             )
@@ -99,7 +101,8 @@ class ObjectFifoHandle(Resolvable):
         scope = need(f"{what}() of ObjectFifo {self.name!r}", "core")
         if self._endpoint is not None and self._endpoint is not scope.owner:
             raise DesignError(
-                f"{what}() on the {self.handle_type} handle of {self.name!r} in the {scope.what}, which it was not given "
+                f"{what}() on the {self.handle_type} handle of {self.name!r} in the {scope.what}, which it was not "
+                "given "
                 "to: pass the handle in that Worker's fn_args (each consumer has its own cons() handle)"
             )
 
@@ -205,7 +208,8 @@ class ObjectFifoHandle(Resolvable):
             )
             raise DesignError(
                 explain(
-                    f"the {self.handle_type} handle of ObjectFifo {self.name!r} is already used by {_who(self._endpoint)}, so it "
+                    f"the {self.handle_type} handle of ObjectFifo {self.name!r} is already used by "
+                    f"{_who(self._endpoint)}, so it "
                     f"cannot also be used by {_who(endpoint)}.",
                     phrase=f"Endpoint already set for ObjectFifoHandle {self.name}.{self.handle_type}",
                     hint=hint,

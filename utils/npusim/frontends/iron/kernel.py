@@ -80,9 +80,11 @@ class BaseKernel(Resolvable):
         if len(args) != len(self._arg_types):
             raise DesignError(
                 explain(
-                    f"kernel {self._name!r} (declared at {self._loc}) expects {len(self._arg_types)} arguments, got {len(args)}.",
+                    f"kernel {self._name!r} (declared at {self._loc}) expects {len(self._arg_types)} arguments, got "
+                    f"{len(args)}.",
                     details=[f"argument {i}: {kind}" for i, kind in enumerate(self._op.arg_types if self._op else ())],
-                    phrase=f"Kernel {self._name!r} expects {len(self._arg_types)} argument(s), but {len(args)} were provided.",
+                    phrase=f"Kernel {self._name!r} expects {len(self._arg_types)} argument(s), but {len(args)} were "
+                    "provided.",
                     hint="call it with what its declaration lists.",
                     loc=here(),
                 )
@@ -122,7 +124,8 @@ class BaseKernel(Resolvable):
             hint += " A contiguous array is flattened to a 1-D argument of the same element type and count, nothing else."
         return explain(
             f"argument {index} of kernel {self._name!r} (declared at {self._loc}) is {kind}, got {got}{elements}.",
-            phrase=f"operand type mismatch: expected operand type '{kind}', but provided '{got}' for operand number {index}",
+            phrase=f"operand type mismatch: expected operand type '{kind}', but provided '{got}' for operand number "
+            f"{index}",
             hint=hint,
             loc=here(),
         )
@@ -253,7 +256,8 @@ class ExternalFunction(Kernel):
             if clash and other._content_digest() != self._content_digest():
                 if explicit:
                     raise DesignError(
-                        f"ExternalFunction {self._name!r} has the object file {self._object_file_name!r} of another one with "
+                        f"ExternalFunction {self._name!r} has the object file {self._object_file_name!r} of another "
+                        "one with "
                         "different source or flags: give a distinct object_file_name or name"
                     )
                 path = Path(self._object_file_name)

@@ -27,9 +27,11 @@ def active(what: str) -> ActiveSequence:
         raise DesignError(
             explain(
                 f"{what} is called outside of the host sequence.",
-                phrase="No active runtime sequence: fill()/drain() and TaskGroup() must be called from within the function passed to "
+                phrase="No active runtime sequence: fill()/drain() and TaskGroup() must be called from within the "
+                "function passed to "
                 "Runtime(seq_fn, fn_args).",
-                hint="call it in the sequence function given to Runtime(seq_fn, fn_args), which resolve_program() runs.",
+                hint="call it in the sequence function given to Runtime(seq_fn, fn_args), which resolve_program() "
+                "runs.",
                 loc=here(),
             )
         )
@@ -51,7 +53,8 @@ def _check_still_there(task: Op) -> None:
     scope = current()
     if scope is not None and scope.homes.get(task) not in scope.stack:
         raise DesignError(
-            f"the transfer of {task.attrs['alloc']!r} started at {task.loc} inside a range_ loop or if_ would be freed outside "
+            f"the transfer of {task.attrs['alloc']!r} started at {task.loc} inside a range_ loop or if_ would be "
+            "freed outside "
             "of it: make a TaskGroup in that body and finish() it there, or start it with managed=False and free() it"
         )
 
@@ -124,7 +127,8 @@ class ActiveSequence:
                 explain(
                     "the host sequence mixes transfers with group= and without.",
                     details=[f"without: {_transfer(self._default._tasks[0][0])}"] if self._default._tasks else [],
-                    phrase="Mixing explicit task groups and the default task group is prohibited. Please assign all tasks to a task "
+                    phrase="Mixing explicit task groups and the default task group is prohibited. Please assign all "
+                    "tasks to a task "
                     "group.",
                     hint="put every fill() and drain() into a TaskGroup, or none.",
                 )

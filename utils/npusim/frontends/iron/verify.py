@@ -54,7 +54,8 @@ def _unique_symbols(design: graph.Design) -> None:
         if count > 1:
             what = " and ".join(f"{kind} (made at {loc})" for n, kind, loc in named if n == name)
             raise DesignError(
-                f"redefinition of symbol {name!r}: it names {what}; give each thing its own name, and make one Kernel for "
+                f"redefinition of symbol {name!r}: it names {what}; give each thing its own name, and make one Kernel "
+                "for "
                 "all workers that call it"
             )
 
@@ -67,7 +68,8 @@ def _links(design: graph.Design) -> None:
             if other is not link:
                 raise DesignError(
                     f"ObjectFifo {fifo.name!r} (made at {fifo.loc}) takes part in two links (made at {other.loc} and "
-                    f"{link.loc}): a fifo can be split, joined or forwarded once, and the result not again; put a worker "
+                    f"{link.loc}): a fifo can be split, joined or forwarded once, and the result not again; put a "
+                    "worker "
                     "between, or link on one MemTile only"
                 )
         if len(link.inputs) > 1:
@@ -84,13 +86,15 @@ def _join(link: graph.Link) -> None:
         if reach >= fifo.type.size:
             raise DesignError(
                 explain(
-                    f"dims_to_stream of ObjectFifo {whole.name!r} reaches element {reach}, but on the target of a join it is applied "
+                    f"dims_to_stream of ObjectFifo {whole.name!r} reaches element {reach}, but on the target of a "
+                    "join it is applied "
                     f"to each joined part, and part {fifo.name!r} has {fifo.type.size} elements.",
                     details=[
                         f"dims_to_stream (size, stride): {list(whole.to_stream)}",
                         f"whole object: {whole.type.size} elements; {fifo.name!r} starts at element {offset}",
                     ],
-                    phrase="specified output stride(s) and size(s) result in out of bounds access in join input, for index "
+                    phrase="specified output stride(s) and size(s) result in out of bounds access in join input, for "
+                    "index "
                     f"{reach} in transfer of length {fifo.type.size}.",
                     hint="write dims_to_stream for one part.",
                     loc=whole.loc,
@@ -108,7 +112,8 @@ def _cascade(cascade: graph.Cascade) -> None:
             explain(
                 f"a cascade goes from {a} to {b}, which are no neighbours.",
                 phrase="'aie.cascade_flow' op tiles must be adjacent",
-                hint="a cascade runs from a core to its neighbour in the south (the row below) or in the east: pin the two workers "
+                hint="a cascade runs from a core to its neighbour in the south (the row below) or in the east: pin "
+                "the two workers "
                 "accordingly.",
                 loc=cascade.loc,
             )

@@ -81,7 +81,8 @@ class Worker(ObjectFifoEndpoint):
             raise DesignError(
                 explain(
                     f"ObjectFifo {arg.name!r} itself is in the fn_args of a Worker, which needs a handle of it.",
-                    phrase="Cannot give an ObjectFifo directly to a worker; must give an ObjectFifoHandle obtained through "
+                    phrase="Cannot give an ObjectFifo directly to a worker; must give an ObjectFifoHandle obtained "
+                    "through "
                     "ObjectFifo.prod() or ObjectFifo.cons()",
                     hint="pass its prod() to produce, or its cons() to consume.",
                     loc=self._loc,
@@ -100,9 +101,11 @@ class Worker(ObjectFifoEndpoint):
                 explain(
                     f"Buffer {buffer._name!r} is shared across workers, and it is not said whose memory it is in.",
                     details=[f"used by {w.what}" for w in (buffer._owner_worker, self)],
-                    phrase=f"Buffer {buffer._name!r} has no explicit tile and is shared across Workers; pin it to a tile "
+                    phrase=f"Buffer {buffer._name!r} has no explicit tile and is shared across Workers; pin it to a "
+                    "tile "
                     "(Buffer(tile=...)) so placement is unambiguous.",
-                    hint="give it tile=Tile(col, row) of one of them, and pin both workers so that they are neighbours.",
+                    hint="give it tile=Tile(col, row) of one of them, and pin both workers so that they are "
+                    "neighbours.",
                 )
             )
         self._buffers.append(buffer)
@@ -160,7 +163,8 @@ class Worker(ObjectFifoEndpoint):
                 raise
             raise DesignTypeError(
                 explain(
-                    f"the core function of {self.what} cannot be called with the {count(len(self.fn_args), 'argument')} that fn_args "
+                    f"the core function of {self.what} cannot be called with the "
+                    f"{count(len(self.fn_args), 'argument')} that fn_args "
                     "lists.",
                     phrase=str(error),
                     hint="fn_args gives the core function's parameters, one by one and in their order.",
