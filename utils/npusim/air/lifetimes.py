@@ -6,7 +6,7 @@ of already. Before an operation that may write a buffer which is also put from, 
 
 A buffer allocated in a loop of the herd gets a second copy (the compiler's ping-pong), under the conditions of mlir-air's
 LabelScfForLoopForPingPongPattern (AIRDependencyScheduleOpt.cpp, August 2026): what the loop allocates is written before
-it is read, filled by at most one get a turn, and no kernel in the loop touches memory from outside of it.
+it is read, filled by at most one get a turn, and no kernel in the loop touches memory from outside of the herd.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Literal
 
 from npusim.air.graph import Options
 from npusim.air.moves import Moved
+from npusim.air.prune import VIEWS
 from npusim.ir import Block, Op, Region, Value, base_of, walk
 from npusim.types import MemRefType
 
@@ -26,7 +27,7 @@ _SILENT = frozenset({"memref.alloc", "scf.yield", "air.release", "air.drain"})
 
 def touched(op: Op) -> list[Value]:
     """The buffers that an operation itself touches (not what is inside of it)."""
-    if op.name in _SILENT or op.name in ("memref.subview", "memref.collapse_shape", "memref.expand_shape"):
+    if op.name in _SILENT or op.name in VIEWS:
         return []
     return [base_of(v) for v in op.operands if isinstance(v.type, MemRefType)]
 
