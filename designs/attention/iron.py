@@ -30,7 +30,8 @@ def from_panels(rows, columns):
     return [(rows, 8), (columns // 8, 8 * rows), (8, 1)]
 
 
-# ---- ways through the MemTile of a column; objects are tiles of rows x columns, row by row at the host
+# ---- ways through the MemTile of a column, from and to the shim tile below it; objects are tiles of rows x columns, which
+# the host has row by row and the compute tiles in panels
 
 
 def through(fifo, name, column, walk):
@@ -41,33 +42,36 @@ def through(fifo, name, column, walk):
 
 
 def broadcast(name, column, rows, columns):
-    """From the host to all who want it, in panels: (the host's fifo, everybody's)."""
+    """From the host to all who want it: (the host's end, everybody's fifo)."""
     from aie.iron import ObjectFifo
+    from aie.iron.device import Tile
 
     host = ObjectFifo(array(rows, columns), name=name)
-    return host, through(host, f"{name}_all", column, to_panels(rows, columns))
+    return host.prod(tile=Tile(column, 0)), through(host, f"{name}_all", column, to_panels(rows, columns))
 
 
 def split(name, column, parts, rows, columns, walk=to_panels):
-    """From the host to several tiles, in panels: (the host's fifo, each tile's)."""
+    """From the host to several tiles: (the host's end, each tile's fifo)."""
     from aie.iron import ObjectFifo
     from aie.iron.device import Tile
 
     host = ObjectFifo(array(parts * rows, columns), name=name)
     offsets, types = [i * rows * columns for i in range(parts)], [array(rows, columns)] * parts
     names, walks = [f"{name}_{i}" for i in range(parts)], [walk(rows, columns)] * parts
-    return host, host.cons().split(offsets, Tile(column, 1), obj_types=types, names=names, dims_to_stream=walks)
+    each = host.cons().split(offsets, Tile(column, 1), obj_types=types, names=names, dims_to_stream=walks)
+    return host.prod(tile=Tile(column, 0)), each
 
 
 def join(name, column, parts, rows, columns, walk=from_panels):
-    """From several tiles, in panels, to the host: (the host's fifo, each tile's)."""
+    """From several tiles to the host: (the host's end, each tile's fifo)."""
     from aie.iron import ObjectFifo
     from aie.iron.device import Tile
 
     host = ObjectFifo(array(parts * rows, columns), name=name, dims_to_stream=walk(rows, columns))
     offsets, types = [i * rows * columns for i in range(parts)], [array(rows, columns)] * parts
     names = [f"{name}_{i}" for i in range(parts)]
-    return host, host.prod().join(offsets, Tile(column, 1), obj_types=types, names=names)
+    each = host.prod().join(offsets, Tile(column, 1), obj_types=types, names=names)
+    return host.cons(tile=Tile(column, 0)), each
 
 
 def as_it_lies(rows, columns):

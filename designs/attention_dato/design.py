@@ -28,9 +28,10 @@ def send_and_score(q_in, k_in, s_out, blocks, zero, multiply):
     q_in.release(1)
 
 
-def softmax(s_in, p_out, r_out, blocks, scale, m, l, lowest, zero, step, copy):
+def softmax(s_in, p_out, r_out, blocks, scale, m, l, *functions):
     """P = exp(S - m), with a running maximum m and sum l; r corrects what
     was summed under an older maximum. After the last block r is l."""
+    lowest, zero, step, copy = functions
     lowest(m)
     zero(l)
     for _ in range_(blocks):
@@ -69,7 +70,8 @@ def accumulate(t_in, r_in, o_out, blocks, zero, add, divide):
 def pipeline(i, bq, bk, d, blocks, scale, q, k, v, o, of):
     """The four workers of the pipeline in column i."""
     s, p = (ObjectFifo(array(bq, bk), name=f"{name}{i}") for name in "sp")
-    t, r = ObjectFifo(array(bq, d), name=f"t{i}"), ObjectFifo(array(bq), name=f"r{i}")
+    t = ObjectFifo(array(bq, d), name=f"t{i}")
+    r = ObjectFifo(array(bq), name=f"r{i}")
     m, l = (Buffer(array(bq), name=f"{name}{i}") for name in "ml")
     first = of("zero_scores", "matmul_qk")
     second = of("lowest_maxima", "zero_sums", "online_softmax", "copy_rows")
@@ -98,15 +100,16 @@ def sequence(q, k, v, o, q_ends, k_ends, v_ends, o_ends, rounds):
 def walks(lq, lk, heads, kv_heads, pipelines, sharing, bq, d):
     """The rounds, each for up to 64 groups of queries of a head: Q of each
     set of pipelines, group after group, K and V for each group; O."""
-    group, part, groups = pipelines * bq * d, sharing * bq * d, lq // (pipelines * bq)
+    size, group, part = heads * lq * d, pipelines * bq * d, sharing * bq * d
+    groups = lq // (pipelines * bq)
     for head in range(heads):
         own = head * kv_heads // heads * lk * d
         for first in range(0, groups, 64):
             start, times = head * lq * d + first * group, min(64, groups - first)
             starts = range(start, start + group, part)
-            queries = [piece(heads * lq * d, at, part, times, group) for at in starts]
-            others = [piece(kv_heads * lk * d, own, lk * d, times)] * (2 * len(queries))
-            yield [*queries, *others], queries
+            q = [piece(size, at, part, times, group) for at in starts]
+            kv = piece(kv_heads * lk * d, own, lk * d, times)
+            yield [*q, *[kv] * (2 * len(q))], q
 
 
 @iron.jit
@@ -130,21 +133,21 @@ def attention(
     """q, o: (num_heads, lq, d); k, v: (num_kv_heads, lk, d); the scores are
     multiplied with scale = log2(e) / sqrt(d)."""
     if lq % (bq * pipelines) or lk % bk:
-        raise ValueError(f"lq = {lq} and lk = {lk} must be multiples of {bq * pipelines} and {bk}")
+        multiples = f"multiples of {bq * pipelines} and {bk}"
+        raise ValueError(f"lq = {lq} and lk = {lk} must be {multiples}")
     workers, ways, of = [], [], kernels(bq, bk, d)
-    for first in range(0, pipelines, sharing):  # the MemTile of another column for each
+    for first in range(0, pipelines, sharing):
+        # Each way leads through the MemTile of another column.
         columns = [first + i * sharing // 4 for i in range(4)]
         q_way = split(f"q{first}", columns[0], sharing, bq, d)
         k_way = broadcast(f"k{first}", columns[1], bk, d)
         v_way = broadcast(f"v{first}", columns[2], bk, d)
         o_way = join(f"o{first}", columns[3], sharing, bq, d)
-        ways.append((q_way[0], k_way[0], v_way[0], o_way[0]))
+        ways.append([end for end, _ in (q_way, k_way, v_way, o_way)])
         for i in range(sharing):
             ends = (q_way[1][i], k_way[1], v_way[1], o_way[1][i])
             workers += pipeline(first + i, bq, bk, d, lk // bk, scale, *ends, of)
-    q_hosts, k_hosts, v_hosts, o_hosts = zip(*ways)
-    host = [[f.prod() for f in hosts] for hosts in (q_hosts, k_hosts, v_hosts)]
-    host.append([f.cons() for f in o_hosts])
+    host = [list(ends) for ends in zip(*ways)]
     queries, others = array(num_heads * lq * d), array(num_kv_heads * lk * d)
     rounds = list(walks(lq, lk, num_heads, num_kv_heads, pipelines, sharing, bq, d))
     runtime = Runtime(sequence, [queries, others, others, queries, *host, rounds])

@@ -62,8 +62,9 @@ def seen(block, own, causal):
     return if_(block <= own, hasElse=False) if causal else nullcontext()
 
 
-def scores(q_in, k_in, s_out, loops, causal, bk, zero, multiply, after, beyond):
+def scores(q_in, k_in, s_out, loops, causal, bk, *functions):
     """S = Q Kᵀ, minus infinity for keys after the query or beyond the last."""
+    zero, multiply, after, beyond = functions
     for own, blocks, keys in blocks_of_queries(*loops):
         q = q_in.acquire(1)
         for block in range_(blocks):
@@ -83,9 +84,10 @@ def scores(q_in, k_in, s_out, loops, causal, bk, zero, multiply, after, beyond):
         q_in.release(1)
 
 
-def softmax(s_in, p_out, r_out, loops, causal, scale, m, l, lowest, zero, step, copy):
+def softmax(s_in, p_out, r_out, loops, causal, scale, m, l, *functions):
     """P = exp(S - m), with a running maximum m and sum l; r corrects what
     was summed under an older maximum. After the last block r is l."""
+    lowest, zero, step, copy = functions
     for own, blocks, _ in blocks_of_queries(*loops):
         lowest(m)
         zero(l)
@@ -99,8 +101,9 @@ def softmax(s_in, p_out, r_out, loops, causal, scale, m, l, lowest, zero, step, 
         r_out.release(1)
 
 
-def output(p_in, v_in, r_in, o_out, loops, causal, zero, rescale, multiply, divide):
+def output(p_in, v_in, r_in, o_out, loops, causal, *functions):
     """O = r O + P V, in the end divided by l."""
+    zero, rescale, multiply, divide = functions
     for own, blocks, _ in blocks_of_queries(*loops):
         o = o_out.acquire(1)
         zero(o)
@@ -118,7 +121,7 @@ def output(p_in, v_in, r_in, o_out, loops, causal, zero, rescale, multiply, divi
 
 
 def pipeline(i, column, loops, bq, bk, causal, scale, q, k, v, o, of):
-    """The workers of pipeline i, whose scores pass the MemTile of a column."""
+    """The workers of pipeline i; its scores pass the MemTile of a column."""
     s, p = (ObjectFifo(array(bq, bk), name=f"{name}{i}") for name in "sp")
     s_rows = through(s, f"s{i}_rows", column, from_panels(bq, bk))
     p_panels = through(p, f"p{i}_panels", column, to_panels(bq, bk))
@@ -127,21 +130,20 @@ def pipeline(i, column, loops, bq, bk, causal, scale, q, k, v, o, of):
     first = of("zero_scores", "matmul_qk", "mask_causal", "mask_keys")
     second = of("lowest_maxima", "zero_sums", "online_softmax_rows", "copy_rows")
     third = of("zero_output", "rescale_output", "matmul_pv", "divide_output")
-    a, b, c = loops
+    state, a, b, c = [scale, m, l], *loops
     ends = [
         [q.cons(), k.cons(), s.prod(), a, causal, bk, *first],
-        [s_rows.cons(), p.prod(), r.prod(), b, causal, scale, m, l, *second],
+        [s_rows.cons(), p.prod(), r.prod(), b, causal, *state, *second],
         [p_panels.cons(), v.cons(), r.cons(), o.prod(), c, causal, *third],
     ]
-    return [
-        Worker(stage, given, tile=Tile(i, row))
-        for stage, given, row in zip((scores, softmax, output), ends, (2, 3, 4))
-    ]
+    stages = zip((scores, softmax, output), ends, (2, 3, 4))
+    return [Worker(stage, e, tile=Tile(i, row)) for stage, e, row in stages]
 
 
-def sequence(q, k, v, o, q_ends, k_end, v_end, o_ends, buffers, ready, numbers, rounds):
+def sequence(q, k, v, o, q_ends, k_end, v_end, o_ends, parameters, rounds):
     """Sets the run-time parameters, then moves a group of queries after the
     other: its parts of Q, all K and V of the head, its parts of O."""
+    buffers, ready, numbers = parameters
     for buffer in buffers:
         for i, number in enumerate(numbers):
             buffer[i] = number
@@ -151,12 +153,13 @@ def sequence(q, k, v, o, q_ends, k_end, v_end, o_ends, buffers, ready, numbers, 
 
 
 def walks(lq, lk, d, heads, kv_heads, part, parts):
-    """The rounds: Q in ``parts`` of ``part`` elements, K and V of its head; O."""
-    for start in range(0, heads * lq * d, parts * part):
+    """The rounds: ``parts`` parts of Q, and K and V of the head; O."""
+    size = heads * lq * d
+    for start in range(0, size, parts * part):
         own = start // (lq * d) * kv_heads // heads
-        queries = [piece(heads * lq * d, start + i * part, part) for i in range(parts)]
-        others = piece(kv_heads * lk * d, own * lk * d, lk * d)
-        yield [*queries, others, others], queries
+        q = [piece(size, start + i * part, part) for i in range(parts)]
+        kv = piece(kv_heads * lk * d, own * lk * d, lk * d)
+        yield [*q, kv, kv], q
 
 
 @iron.jit
@@ -185,7 +188,7 @@ def attention(
     places, ready, of = PLACES[pipelines], WorkerRuntimeBarrier(), kernels(bq, bk, d)
     q_ways = [split(f"q{i}", c, 4, bq, d) for i, c in enumerate(places["q"])]
     o_ways = [join(f"o{i}", c, 4, bq, d) for i, c in enumerate(places["o"])]
-    (k_host, k_all), (v_host, v_all) = (broadcast(n, places[n], bk, d) for n in "kv")
+    (k_end, k_all), (v_end, v_all) = (broadcast(n, places[n], bk, d) for n in "kv")
     workers, buffers = [], []
     for i, column in enumerate(places["own"]):
         own = [
@@ -199,8 +202,7 @@ def attention(
     numbers = [lq // (bq * pipelines), lk // bk, keys]
     rounds = list(walks(lq, lk, d, num_heads, num_kv_heads, 4 * bq * d, pipelines // 4))
     queries, others = array(num_heads * lq * d), array(num_kv_heads * lk * d)
-    host = [[f.prod() for f, _ in q_ways], k_host.prod(), v_host.prod()]
-    host.append([f.cons() for f, _ in o_ways])
-    arguments = [queries, others, others, queries, *host, buffers, ready, numbers, rounds]
-    runtime = Runtime(sequence, arguments)
+    host = [[end for end, _ in q_ways], k_end, v_end, [end for end, _ in o_ways]]
+    arrays, parameters = [queries, others, others, queries], [buffers, ready, numbers]
+    runtime = Runtime(sequence, [*arrays, *host, parameters, rounds])
     return Program(iron.get_current_device(), runtime, workers=workers).resolve_program()

@@ -24,8 +24,8 @@ LONGEST = 4096  # elements of a row that softmax can hold
 
 
 def score(q_in, k_in, s_out, units, blocks, number, zero, multiply, mask):
-    """S = Q Kᵀ of some units, all of a column if later keys are masked: then
-    ``number`` gives the number that the block of queries has in its head."""
+    """S = Q Kᵀ of some units: all of a column if later keys are masked, then
+    ``number`` gives the number of the block of queries in its head."""
     for unit in range_(units):
         q = q_in.acquire(1)
         for block in range_(blocks):
@@ -47,8 +47,9 @@ def softmax_rows(s_in, p_out, scale, softmax):
     p_out.release(1)
 
 
-def softmax_pieces(s_in, p_out, scale, m, l, pieces, lowest, zero, stats, apply):
+def softmax_pieces(s_in, p_out, scale, m, l, pieces, *functions):
     """Rows in pieces, which come twice: for maximum and sum, and for P."""
+    lowest, zero, stats, apply = functions
     lowest(m)
     zero(l)
     for _ in range_(pieces):
@@ -137,10 +138,9 @@ def softmax_walks(halves, rows, lk, piece_rows):
         yield [walk(at, 2) for at in starts], [walk(at, 1) for at in starts]
 
 
-def program(sequence, arrays, inwards, outwards, rounds, workers):
-    """The program of a device, given the ends of the host's fifos."""
-    ends = [[f.prod() for f in fifos] for fifos in inwards] + [[f.cons() for f in outwards]]
-    runtime = Runtime(sequence, [*arrays, *ends, list(rounds)])
+def program(sequence, arrays, ends, rounds, workers):
+    """The program of a device; ``ends`` are the host's, those of each array."""
+    runtime = Runtime(sequence, [*arrays, *map(list, ends), list(rounds)])
     return Program(iron.get_current_device(), runtime, workers=workers).resolve_program()
 
 
@@ -154,10 +154,10 @@ def scores(
     columns, workers, host = iron.get_current_device().cols, [], []
     calls = kernels(B, B, d)("zero_scores", "matmul_qk", "mask_causal")
     for c in range(min(columns, heads * lq // UNIT)):
-        q_host, q_in = split(f"q{c}", c, TILES, B, d)
-        k_host, k_in = broadcast(f"k{c}", c, B, d)
-        s_host, s_out = join(f"s{c}", c, TILES, B, B)
-        host.append((q_host, k_host, s_host))
+        q_end, q_in = split(f"q{c}", c, TILES, B, d)
+        k_end, k_in = broadcast(f"k{c}", c, B, d)
+        s_end, s_out = join(f"s{c}", c, TILES, B, B)
+        host.append((q_end, k_end, s_end))
         units = len(range(c, heads * lq // UNIT, columns)) if causal else 1
         for i in range(TILES):
 
@@ -170,8 +170,7 @@ def scores(
     arrays = [array(heads * lq * d), array(kv_heads * lk * d), array(heads * lq * lk)]
     walks = product_walks(columns, heads, kv_heads, lq, lk, d)
     rounds = [([*q, *k], s) for q, k, s in walks]
-    q_hosts, k_hosts, s_hosts = zip(*host)
-    return program(product_sequence, arrays, (q_hosts, k_hosts), s_hosts, rounds, workers)
+    return program(product_sequence, arrays, zip(*host), rounds, workers)
 
 
 @iron.jit
@@ -179,7 +178,7 @@ def softmax(
     s: In, p: Out, *, rows: CompileTime[int], lk: CompileTime[int], scale: CompileTime[float],
 ):  # fmt: skip
     """s and p (rows, lk): P = 2^(scale S) of each row, divided by its sum."""
-    columns, workers, s_hosts, p_hosts = iron.get_current_device().cols, [], [], []
+    columns, workers, host = iron.get_current_device().cols, [], []
     share = rows // (2 * columns)  # rows of two tiles
     if lk <= LONGEST:
         r = max(n for n in (1, 2, 4, 8, 16, 32) if n * lk <= LONGEST and share % (2 * n) == 0)
@@ -190,10 +189,9 @@ def softmax(
     lowest, zero = kernels(r, r, r)("lowest_maxima", "zero_sums")
     for half in range(2 * columns):
         c, upper = half // 2, half % 2
-        s_host, s_in = split(f"s{half}", c, 2, *shape, as_it_lies)
-        p_host, p_out = join(f"p{half}", c, 2, *shape, as_it_lies)
-        s_hosts.append(s_host)
-        p_hosts.append(p_host)
+        s_end, s_in = split(f"s{half}", c, 2, *shape, as_it_lies)
+        p_end, p_out = join(f"p{half}", c, 2, *shape, as_it_lies)
+        host.append((s_end, p_end))
         for i in range(2):
             ends, tile = [s_in[i].cons(), p_out[i].prod(), scale], Tile(c, 2 + 2 * upper + i)
             if lk <= LONGEST:
@@ -203,7 +201,7 @@ def softmax(
                 calls = [lk // shape[1], lowest, zero, stats, apply]
                 workers.append(Worker(softmax_pieces, [*ends, *state, *calls], tile))
     rounds = softmax_walks(2 * columns, rows, lk, r)
-    return program(softmax_sequence, [array(rows * lk)] * 2, (s_hosts,), p_hosts, rounds, workers)
+    return program(softmax_sequence, [array(rows * lk)] * 2, zip(*host), rounds, workers)
 
 
 @iron.jit
@@ -215,15 +213,14 @@ def output(
     columns, workers, host = iron.get_current_device().cols, [], []
     calls = kernels(B, B, d)("zero_output", "matmul_pv")
     for c in range(min(columns, heads * lq // UNIT)):
-        p_host, p_in = split(f"p{c}", c, TILES, B, B)
-        v_host, v_in = broadcast(f"v{c}", c, B, d)
-        o_host, o_out = join(f"o{c}", c, TILES, B, d)
-        host.append((p_host, v_host, o_host))
+        p_end, p_in = split(f"p{c}", c, TILES, B, B)
+        v_end, v_in = broadcast(f"v{c}", c, B, d)
+        o_end, o_out = join(f"o{c}", c, TILES, B, d)
+        host.append((p_end, v_end, o_end))
         for i in range(TILES):
             ends = [p_in[i].cons(), v_in.cons(), o_out[i].prod()]
             workers.append(Worker(weighted_sum, [*ends, lk // B, *calls], Tile(c, 2 + i)))
     arrays = [array(heads * lq * lk), array(kv_heads * lk * d), array(heads * lq * d)]
     walks = product_walks(columns, heads, kv_heads, lq, lk, d)
     rounds = [([*p, *v], o) for o, v, p in walks]
-    p_hosts, v_hosts, o_hosts = zip(*host)
-    return program(product_sequence, arrays, (p_hosts, v_hosts), o_hosts, rounds, workers)
+    return program(product_sequence, arrays, zip(*host), rounds, workers)

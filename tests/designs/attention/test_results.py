@@ -68,8 +68,8 @@ def test_iron_pads_to_what_its_pipelines_take(device: str, length: int, causal: 
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_long_rows_are_softmaxed_in_pieces(device: str) -> None:
-    holds(outcome("layerwise", device, lq=1024, lk=4224, num_heads=1), largest=TYPICAL[device] + 0.005)
-    holds(outcome("layerwise", device, lq=256, lk=4096, num_heads=1))
+    for lq, lk in ((1024, 4224), (256, 4096)):  # the longest row that is done whole is of 4096
+        holds(outcome("layerwise", device, lq=lq, lk=lk, num_heads=1), largest=TYPICAL[device] + 0.005)
 
 
 @pytest.mark.parametrize(("name", "given"), [("dato", {"kv_sharing": 2}), ("iron", {"lqp": 256, "num_q_tiles": 4}), ("iron", {"lkp": 32})])
