@@ -6,7 +6,7 @@ row by row from the lowest, the first herd that fits.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from npusim.air.project import Index, Visit
@@ -52,9 +52,9 @@ class Part:
     herds: list[Herd] = field(default_factory=list)
 
 
-def layout(device: Device, visits: list[Visit]) -> list[Part]:
+def layout(device: Device, instances: Iterable[tuple[int, Index]], visits: list[Visit]) -> list[Part]:
     """The segment instances with their herds placed. Raises CapacityError for a herd that finds no place."""
-    every = list(dict.fromkeys((v.segment, v.instance) for v in visits))
+    every = list(instances)
     if len({number for number, _ in every}) > 1:
         raise UnsupportedError("a launch with several segments is not served; put their herds into one segment")
     if len(every) > device.columns:

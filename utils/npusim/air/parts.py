@@ -154,7 +154,7 @@ def find_parties(design: Design) -> Parties:
     assert design.air is not None
     program, function = design.air, design.air.function
     host = Party("host", project(function, Wanted(0)))
-    parts = layout(design.device, host.projection.visits)
+    parts = layout(design.device, host.projection.instances, host.projection.visits)
     mems = [_mem(design, part) for part in parts]
     cores = [_core(design, part, herd, index) for part in parts for herd in part.herds for index in herd.cores()]
     dmas = [op for op in walk(function) if op.name == "air.dma_memcpy_nd"]

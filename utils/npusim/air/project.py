@@ -81,6 +81,7 @@ class Projection:
     views: Views
     moves: list[Op] = field(default_factory=list)  # every air.put and air.get, in order
     allocations: dict[Value, Op] = field(default_factory=dict)  # the copy's memref -> its original memref.alloc
+    instances: dict[tuple[int, Index], None] = field(default_factory=dict)  # of segments
     visits: list[Visit] = field(default_factory=list)
     launch: Index = ()  # the sizes of the launch
 
@@ -216,6 +217,7 @@ class Projector:
         body = op.regions[0].entry
         for instance in _every(self._sizes(op, sizes)):
             if self.wanted.enters_segment(number, instance):
+                self.result.instances[number, instance] = None
                 self._enter(body, instance, sizes, operands)
                 self.scalars.out += self.copy(body, Place(number, instance))
 
@@ -225,6 +227,7 @@ class Projector:
         body = op.regions[0].entry
         if place.segment is None:
             place = Place(0, ())
+            self.result.instances[0, ()] = None
             if not self.wanted.enters_segment(0, ()):
                 return
         extents = self._sizes(op, sizes)
