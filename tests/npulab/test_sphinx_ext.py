@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from npulab.sphinx_ext import list_works, page_cells
+from npulab.sphinx_ext import list_works, page_cells, reach_tables
 from npulab.student import SolutionMarkerError
 
 EXERCISE = ["def f(x):\n", "    ### BEGIN SOLUTION\n", "    return x\n", "    ### END SOLUTION\n"]
@@ -49,3 +49,9 @@ def test_works_of_a_bibliography_are_items_of_its_list() -> None:
     assert context["body"] == '<div class="citation" id="a" role="listitem">A</div>'
     list_works(None, "search", "search.html", empty := {}, None)  # type: ignore[arg-type]
     assert empty == {}
+
+
+def test_tables_that_scroll_can_be_reached_by_keyboard() -> None:
+    context = {"body": '<div class="pst-scrollable-table-container"><table></table></div>'}
+    reach_tables(None, "page", "page.html", context, None)  # type: ignore[arg-type]
+    assert context["body"] == '<div class="pst-scrollable-table-container" tabindex="0"><table></table></div>'

@@ -85,6 +85,13 @@ def list_works(app: Sphinx, page: str, template: str, context: dict[str, Any], d
         context["body"] = context["body"].replace('role="doc-biblioentry"', 'role="listitem"')
 
 
+def reach_tables(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """Handler of ``html-page-context``: let the keyboard reach a table that is scrolled sideways on a narrow page."""
+    if "body" in context:
+        box = '<div class="pst-scrollable-table-container"'
+        context["body"] = context["body"].replace(f"{box}>", f'{box} tabindex="0">')
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """Called by Sphinx."""
     from npulab.terms import LinkTerms
@@ -93,4 +100,5 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("source-read", show_skeletons)
     app.connect("html-page-context", drop_thebe, priority=900)
     app.connect("html-page-context", list_works)
+    app.connect("html-page-context", reach_tables)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
