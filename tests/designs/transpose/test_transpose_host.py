@@ -58,7 +58,7 @@ def test_bit_for_bit(source: Any, arch: Any, alpha: float) -> None:
     ("old", "new"),
     [
         ("side, side)", "4, 16)"),  # a shape
-        ("b + i + half * micro / 2", "b + i + (1 - half) * micro / 2"),  # where it goes
+        ("b + i + j * half", "b + i + (1 - j) * half"),  # where it goes
         ("load_v<micro>(a + i)", "load_v<micro>(a + i / 2 / micro * micro)"),  # an index
         ("conv_even", "floor"),  # a rounding
     ],
