@@ -71,8 +71,11 @@ def notes(outcome: Outcome) -> list[str]:
         f"ridge points: {over.ceiling:,.0f} FLOP/cycle = {si(over.ceiling * over.device.clock_hz, 'FLOP/s')}, what the calibrated "
         f"kernels reach on {over.tiles} tiles that never wait, over the memories of the whole device, reads and writes together"
     )
-    exact = running.exact(outcome)
-    lines.append(f"bytes: {'to the byte what' if exact else 'NOT what'} the closed formulas say (designs.attention.formulas)")
+    if outcome.run.traffic is None:
+        lines.append("bytes: not known, since the run was measured; the closed formulas say them (designs.attention.formulas)")
+    else:
+        exact = "to the byte what" if running.exact(outcome) else "NOT what"
+        lines.append(f"bytes: {exact} the closed formulas say (designs.attention.formulas)")
     if outcome.run.cores or outcome.run.parts:
         slowest = running.limiting(outcome.run)
         lines.append(f"limiting stage: {slowest.name}, busy {slowest.busy:.0%} of its time ({outcome.run.kind})")

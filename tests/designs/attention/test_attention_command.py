@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from designs.attention import command, report, run
 from designs.attention.parameters import Parameters
+from npulab.record import Run
 from npusim.report import Traffic
 from tests.designs.attention.runs import DEVICES, NAMES, outcome
 
@@ -111,6 +113,14 @@ def test_in_a_notebook() -> None:
         assert all(cell.replace("&", "&amp;").replace("<", "&lt;").replace("'", "&#x27;") in html for row in rows for cell in row)
     assert run.limiting(done.run).name == "softmax"
     assert [use.tiles for use in run.stages(done.run)] == [8, 8, 8]
+
+
+def test_a_measured_run_shows_what_it_knows() -> None:
+    simulated = outcome("iron", "npu2", lq=256)
+    measured = Run("measured", simulated.run.device, 1e-3, name="attention_iron", flops=simulated.parameters.flops)
+    text = report.table(replace(simulated, run=measured))
+    assert "1 ms, measured" in text and "bytes: not known" in text
+    assert "limiting stage" not in text and "simulated" not in text
 
 
 def test_shares_of_a_chain_add_up() -> None:
