@@ -90,11 +90,14 @@ class HostPlan:
             indices, at = move.filled(event[1:])
             check_reach(self._parties, self._parties.host, move, at)
             for end, memref, walk in self._sim.resolve(self._parties.host, move, indices, at):
-                task = latest.get(end)
-                if task is None or self._late(order, task, end, memref, walk):
-                    task = latest[end] = _Task(end, op, [])
-                    order.append(task)
-                task.parts.append((memref, walk))
+                if memref in self._written:  # what is waited for takes nothing more, and who waits begins anew
+                    before = [task for task in order if task.meets(end, memref, walk)]
+                    for other in (end, *(task.end for task in before)) if before else ():
+                        latest.pop(other, None)
+                if end not in latest:
+                    latest[end] = _Task(end, op, [])
+                    order.append(latest[end])
+                latest[end].parts.append((memref, walk))
         gets: list[_Task] = []
         rest: list[_Task] = []
         for task in order:
@@ -103,12 +106,6 @@ class HostPlan:
             )
             (rest if task.end.side == "put" or waits else gets).append(task)
         return gets + rest
-
-    def _late(self, order: list[_Task], task: _Task, end: End, memref: Value, at: Walk) -> bool:
-        """Whether a transfer must wait for something that comes after a task, so that it cannot be part of that."""
-        if memref not in self._written:
-            return False
-        return any(other.meets(end, memref, at) for other in order[order.index(task) + 1 :])
 
     def _start(self, task: _Task) -> int:
         """Push a task, after what must be done before."""
