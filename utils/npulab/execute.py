@@ -15,6 +15,7 @@ import numpy as np
 from npulab import backend, measure, npu
 from npulab.loading import design_in, load
 from npulab.record import Run
+from npusim.air.machine import AirMachine
 from npusim.devices import Device
 from npusim.devices import device as device_named
 from npusim.errors import DesignError
@@ -180,6 +181,8 @@ def written(placed: Machine) -> list[int]:
     """The positions of the host arguments that shim DMA writes."""
     if placed.sequence is None:
         return []
+    if isinstance(placed, AirMachine):
+        return placed.outputs
     position = {id(value): i for i, value in enumerate(placed.sequence.entry.args)}
     found: set[int] = set()
     for op in walk(placed.sequence):

@@ -38,3 +38,8 @@ def test_everything_can_be_explained(machine):
     text = explanation(machine)
     assert all(core.name in text for core in machine.cores)
     assert "routes" in text
+
+
+def test_outputs_are_what_is_got_into():
+    assert place(load_design(DATA / "air_segment_l2.py", "npu1")).outputs == [1]
+    assert place(load_design(DATA / "air_herd2x2_broadcast.py", "npu1")).outputs == [2]

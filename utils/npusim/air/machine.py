@@ -55,6 +55,14 @@ class AirMachine(Machine):
     route_of: dict[End, Route] = field(default_factory=dict)
     notes: list[str] = field(default_factory=lambda: [NOTE])
 
+    @property
+    def outputs(self) -> list[int]:
+        """The positions of the host arrays that something is got into."""
+        assert self.parties is not None
+        host = self.parties.host
+        ends = [end for end in self.parties.gets.values() if end.party is host]
+        return sorted({host_buffer(host, memref).index for end in ends for memref in end.buffers})
+
 
 def place_air(design: Design) -> AirMachine:
     """The machine of an AIR design.

@@ -110,7 +110,9 @@ class Simulator:
 
     def _surroundings(self, given: Mapping[str, KernelModel] | None) -> Surroundings:
         """What the cores are compiled against."""
-        called = {str(op.attrs["callee"]) for core in self.machine.cores for op in walk(core.body) if op.name == "func.call"}
+        called = {
+            str(op.attrs["callee"]) for core in self.machine.cores for op in walk(core.body) if op.name == "func.call"
+        }
         return Surroundings(
             machine=self.machine,
             loop=self.loop,
@@ -220,7 +222,10 @@ class Simulator:
             trace=Trace((self.trace or []).copy(), begun, self.loop.now),
             cascade_bytes=cascaded,
             resumptions=resumptions,
-            warnings=[*self.machine.warnings, *findings(self, (self.loop.now - begun) / self.clock.ticks_per_cycle / clock)],
+            warnings=[
+                *self.machine.warnings,
+                *findings(self, (self.loop.now - begun) / self.clock.ticks_per_cycle / clock),
+            ],
         )
 
     def _core_use(self, run: CoreRun, begun: int) -> CoreUse:
