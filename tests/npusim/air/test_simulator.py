@@ -304,3 +304,31 @@ def test_a_read_behind_the_array_is_warned_of_a_write_refused():
 
     with pytest.raises(DesignError, match="reaches elements 8 to 23"):
         placed(one_launch([memory(16), memory(16)], beyond, {"in": {}, "out": {}}))
+
+
+def test_a_long_phase_without_ddr_is_no_hang():
+    def around(a, b):
+        ChannelPut("in", a)
+        ChannelGet("out", b)
+
+        @segment(name="s")
+        def _():
+            staged = AllocOp(memory(64, 1), [], [])
+            ChannelGet("in", staged)
+            for _ in for_(1000):
+                ChannelPut("down", staged)
+                yield_([])
+
+            @herd(name="h", sizes=[1, 1])
+            def _(tx, ty, sx, sy):
+                y = AllocOp(memory(64, 2), [], [])
+                for _ in for_(1000):
+                    x = AllocOp(memory(64, 2), [], [])
+                    ChannelGet("down", x)
+                    CallOp([], "work", [x])
+                    yield_([])
+                ChannelPut("out", y)
+
+    module = one_launch([memory(64)] * 2, around, {"in": {}, "down": {}, "out": {}}, kernels={"work": [memory(64, 2)]})
+    args = [np.zeros(64, np.int32) for _ in range(2)]
+    assert run(module, args, models={"work": (lambda x: None, 30_000)}).cycles > 30_000_000

@@ -49,6 +49,7 @@ class AirSimulator(Simulator):
         self.arrived = Waitable()
         self.queues: dict[CoreProgram, deque[tuple[int, ...]]] = {}
         super().__init__(machine, **how)
+        self.loop.ends = True  # scripts and the bodies of herds are finite
 
     @property
     def parties_by_channel(self) -> dict[DmaChannel, list[End]]:

@@ -114,3 +114,11 @@ def test_element_types_of_numpy():
     assert str(type_mapper(np.float32)) == "f32"
     with pytest.raises(AirBackendError, match="no default mapping"):
         type_mapper(np.complex64)
+
+
+def test_warnings_name_the_line_that_compiles():
+    from tests.npusim.air.test_checks import echo
+
+    with pytest.warns(UserWarning, match="elements stay in the channel") as caught:
+        XRTBackend().compile(echo(put=16, get=8))
+    assert caught[0].filename == __file__

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import abc
 import os
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,7 @@ import numpy as np
 from npusim.air.graph import Options
 from npusim.air.machine import AirMachine
 from npusim.errors import DesignError, UnsupportedError
+from npusim.frontends import tracing
 from npusim.frontends.air.context import Module
 from npusim.frontends.iron.current import runtime_name
 from npusim.place import place
@@ -144,7 +146,12 @@ class XRTBackend(AirBackend):
         if not isinstance(air_module, Module):
             raise AirBackendError(f"compile needs a module, got {air_module!r}")
         artifact = XRTCompileArtifact(f"{output_binary_name}.{self.output_format}", kernel, insts)
-        machine = place(air_module.design_for(self._device(), self.options))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            machine = place(air_module.design_for(self._device(), self.options))
+        at = tracing.here()
+        for warning in caught:
+            warnings.warn_explicit(warning.message, warning.category, at.file, at.line)
         assert isinstance(machine, AirMachine)
         artifact.machine = machine
         return artifact
