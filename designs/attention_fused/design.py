@@ -9,7 +9,7 @@ Q travels with K: every stage needs all query tiles, and each core keeps the one
 lqp queries of the heads that run at once (and, where dv is wider than a tile, one slice of V's columns).
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import e, log2, sqrt
 
 from air.dialects import affine, arith, scf
@@ -22,7 +22,7 @@ from air.dialects.scf import for_, yield_
 from air.ir import *
 
 QUERY_TILES = STAGES = 4
-BLOCK = 64  # queries and keys of a tile, and columns of the slices that dk and dv are cut into
+SLICE = 64  # columns of the slices that dk and dv are cut into
 PANEL = 8  # columns that lie together in a core's tile
 OBJECT = "attention.o"
 
@@ -41,21 +41,23 @@ class Shape:
     causal: bool = False
     causal_skip: bool = False
     window: int | None = None
-    lqp: int = field(default=QUERY_TILES * BLOCK, init=False)
-    lkp: int = field(default=BLOCK, init=False)
+    lqp: int = 256  # queries of a launch
+    lkp: int = 64  # keys of a block, and queries of a tile: both travel in the same buffers
 
     def __post_init__(self):
         rules = [
+            (self.lqp == QUERY_TILES * self.lkp, f"lqp = {self.lqp} is not {QUERY_TILES} tiles of lkp = {self.lkp} rows"),
+            (self.lkp % PANEL == 0, f"lkp = {self.lkp} is not a multiple of the {PANEL} rows that a core multiplies"),
             (self.lq % self.lqp == 0, f"lq = {self.lq} is not a multiple of the {self.lqp} queries of a launch"),
-            (self.lk % (STAGES * BLOCK) == 0, f"lk = {self.lk} is not a multiple of {STAGES} stages of {BLOCK} keys"),
-            (self.dk % BLOCK == 0, f"dk = {self.dk} is not a multiple of {BLOCK}"),
-            (self.dv % BLOCK == 0, f"dv = {self.dv} is not a multiple of {BLOCK}"),
+            (self.lk % (STAGES * self.lkp) == 0, f"lk = {self.lk} is not a multiple of {STAGES} stages of {self.lkp} keys"),
+            (self.dk % SLICE == 0, f"dk = {self.dk} is not a multiple of {SLICE}"),
+            (self.dv % SLICE == 0, f"dv = {self.dv} is not a multiple of {SLICE}"),
             (self.num_heads % self.heads_at_once == 0, f"{self.num_heads} heads do not fill {self.heads_at_once} segments"),
             (self.num_heads % self.num_kv_heads == 0, f"{self.num_heads} heads cannot share {self.num_kv_heads} of K and V"),
             (not self.causal or self.lq == self.lk, f"a causal mask needs lq = lk, got {self.lq} and {self.lk}"),
             (not self.causal_skip or self.causal, "causal_skip leaves out what a causal mask hides: it needs causal=True"),
             (self.window is None or self.causal, "a sliding window looks back from a causal mask: it needs causal=True"),
-            (not (self.window or 0) % BLOCK, f"window = {self.window} is not a multiple of the {BLOCK} keys of a block"),
+            (not (self.window or 0) % self.lkp, f"window = {self.window} is not a multiple of the {self.lkp} keys of a block"),
         ]
         for holds, otherwise in rules:
             if not holds:
@@ -64,12 +66,12 @@ class Shape:
     @property
     def chunks(self):
         """Blocks of keys that a stage goes through."""
-        return self.lk // (STAGES * BLOCK)
+        return self.lk // (STAGES * self.lkp)
 
     @property
     def slices(self):
-        """(of dk, of dv): tiles of BLOCK columns."""
-        return self.dk // BLOCK, self.dv // BLOCK
+        """(of dk, of dv): tiles of SLICE columns."""
+        return self.dk // SLICE, self.dv // SLICE
 
     @property
     def scale(self):
@@ -103,15 +105,15 @@ class Memory:
 
     @classmethod
     def of(cls, shape):
-        l1 = 2
+        l1, rows = 2, shape.lkp
         return cls(
-            query=memref([BLOCK, BLOCK], l1),
-            scores=memref([BLOCK, BLOCK], l1),
-            output=memref([BLOCK, BLOCK], l1),
-            row=memref([BLOCK], l1),
+            query=memref([rows, SLICE], l1),
+            scores=memref([rows, rows], l1),
+            output=memref([rows, SLICE], l1),
+            row=memref([rows], l1),
             counter=memref([3], l1, T.i32()),
-            staged=memref([BLOCK, BLOCK], 1),
-            gathered=memref([shape.lqp, BLOCK], 1),
+            staged=memref([rows, SLICE], 1),
+            gathered=memref([shape.lqp, SLICE], 1),
         )
 
 
@@ -162,13 +164,13 @@ def send_head(shape, head, position, q, k, v):
     """All transfers of one head of a launch: its queries to every stage, and each stage's range of K and V."""
     lx, ly, lz = position
     group, at_once = shape.num_heads // shape.num_kv_heads, shape.heads_at_once
-    (dk_slices, dv_slices), rows = shape.slices, shape.chunks * BLOCK
+    (dk_slices, dv_slices), rows = shape.slices, shape.chunks * shape.lkp
     queries = affine_of(lambda x, y: (y * at_once + head) * (shape.lq * shape.dk) + x * (shape.lqp * shape.dk), lx, ly)
     segment = ConstantOp(IndexType.get(), head)
     for stage in range(STAGES):
         ChannelPut(
             f"QKIn_{stage}", q, indices=[segment], offsets=[0, queries],
-            sizes=[QUERY_TILES, dk_slices, BLOCK, BLOCK], strides=[BLOCK * shape.dk, BLOCK, shape.dk, 1],
+            sizes=[QUERY_TILES, dk_slices, shape.lkp, SLICE], strides=[shape.lkp * shape.dk, SLICE, shape.dk, 1],
         )  # fmt: skip
     for stage in range(STAGES):
         keys = affine_of(
@@ -178,44 +180,44 @@ def send_head(shape, head, position, q, k, v):
         )
         ChannelPut(
             f"QKIn_{stage}", k, indices=[segment], offsets=[0, keys],
-            sizes=[shape.chunks, dk_slices, BLOCK, BLOCK], strides=[BLOCK * shape.dk, BLOCK, shape.dk, 1],
+            sizes=[shape.chunks, dk_slices, shape.lkp, SLICE], strides=[shape.lkp * shape.dk, SLICE, shape.dk, 1],
         )  # fmt: skip
     for stage in range(STAGES):
         values = affine_of(
-            lambda y, z, first=stage * rows * BLOCK: (AffineExpr.get_floor_div(y * at_once + head, group) * dv_slices + z) * (shape.lk * BLOCK)
+            lambda y, z, first=stage * rows * SLICE: (AffineExpr.get_floor_div(y * at_once + head, group) * dv_slices + z) * (shape.lk * SLICE)
             + first,
             ly, lz,
         )  # fmt: skip
         ChannelPut(
             f"VIn_{stage}", v, indices=[segment], offsets=[0, 0, values],
-            sizes=[shape.chunks, BLOCK, BLOCK], strides=[BLOCK * BLOCK, BLOCK, 1],
+            sizes=[shape.chunks, shape.lkp, SLICE], strides=[shape.lkp * SLICE, SLICE, 1],
         )  # fmt: skip
 
 
 def receive_head(shape, head, position, out):
-    """The output of one head of a launch: a block of lqp rows and BLOCK columns."""
+    """The output of one head of a launch: a block of lqp rows and SLICE columns."""
     at = affine_of(
-        lambda x, y, z: ((y * shape.heads_at_once + head) * shape.slices[1] + z) * (shape.lq * BLOCK)
-        + x * (shape.lqp * BLOCK),
+        lambda x, y, z: ((y * shape.heads_at_once + head) * shape.slices[1] + z) * (shape.lq * SLICE)
+        + x * (shape.lqp * SLICE),
         *position,
     )
     ChannelGet(
         "Out", out, indices=[ConstantOp(IndexType.get(), head)],
-        offsets=[0, 0, at], sizes=[1, shape.lqp, BLOCK], strides=[shape.lq * BLOCK, BLOCK, 1],
+        offsets=[0, 0, at], sizes=[1, shape.lqp, SLICE], strides=[shape.lq * SLICE, SLICE, 1],
     )  # fmt: skip
 
 
 # ---- MemTiles
 
 
-def relay(source, target, buffer, turns, seg):
+def relay(shape, source, target, buffer, turns, seg):
     """Take a row-major tile from DDR and hand it to a row of cores in panels, ``turns`` times."""
     zero = ConstantOp(IndexType.get(), 0)
     for _ in for_(0, turns, 1):
         ChannelGet(source, buffer, indices=[seg])
         ChannelPut(
             target, buffer, indices=[seg, zero, zero],
-            offsets=[0, 0, 0], sizes=[BLOCK // PANEL, BLOCK, PANEL], strides=[PANEL, BLOCK, 1],
+            offsets=[0, 0, 0], sizes=[SLICE // PANEL, shape.lkp, PANEL], strides=[PANEL, SLICE, 1],
         )  # fmt: skip
         yield_([])
 
@@ -224,18 +226,19 @@ def relay_all(shape, t, seg):
     """Every stage's queries and keys through one buffer, its values through another."""
     turns = shape.slices[0] * (QUERY_TILES + shape.chunks)
     for stage in range(STAGES):
-        relay(f"QKIn_{stage}", f"QK_{stage}", AllocOp(t.staged, [], []), turns, seg)
+        relay(shape, f"QKIn_{stage}", f"QK_{stage}", AllocOp(t.staged, [], []), turns, seg)
     for stage in range(STAGES):
-        relay(f"VIn_{stage}", f"V_{stage}", AllocOp(t.staged, [], []), shape.chunks, seg)
+        relay(shape, f"VIn_{stage}", f"V_{stage}", AllocOp(t.staged, [], []), shape.chunks, seg)
 
 
-def gather(t, seg):
+def gather(shape, t, seg):
     """Put the query tiles of row 0 together and send them to DDR."""
     whole = AllocOp(t.gathered, [], [])
     for tile in range(QUERY_TILES):
         ChannelGet(
-            "Gather", whole, indices=[tile, 0], offsets=[tile * BLOCK, 0], sizes=[BLOCK, BLOCK], strides=[BLOCK, 1]
-        )
+            "Gather", whole, indices=[tile, 0],
+            offsets=[tile * shape.lkp, 0], sizes=[shape.lkp, SLICE], strides=[SLICE, 1],
+        )  # fmt: skip
     ChannelPut("Out", whole, indices=[seg])
     DeallocOp(whole)
 
@@ -334,13 +337,13 @@ class Core:
         seen = compare("sle", keys, queries)
         if self.shape.window is None:
             return seen
-        oldest = arith.SubIOp(queries, constant(self.shape.window // BLOCK)).result
+        oldest = arith.SubIOp(queries, constant(self.shape.window // self.shape.lkp)).result
         return arith.AndIOp(seen, compare("sge", keys, oldest)).result
 
     def accumulate(self, queries, keys):
         """Online softmax of the scores, then the output."""
         if self.shape.window is not None:
-            CallOp([], "mask_window", [self.scores, queries, keys, constant(self.shape.window // BLOCK)])
+            CallOp([], "mask_window", [self.scores, queries, keys, constant(self.shape.window // self.shape.lkp)])
         elif self.shape.causal:
             CallOp([], "mask_causal", [self.scores, queries, keys])
         total, correction = AllocOp(self.t.row, [], []), AllocOp(self.t.row, [], [])
@@ -380,7 +383,7 @@ class Core:
         CallOp([], "divide_output", [self.l, self.output])
         ChannelPut(
             "Gather", self.output, indices=[self.tx, ConstantOp(IndexType.get(), 0)],
-            offsets=[0, 0, 0], sizes=[BLOCK, BLOCK // PANEL, PANEL], strides=[PANEL, BLOCK * PANEL, 1],
+            offsets=[0, 0, 0], sizes=[self.shape.lkp, SLICE // PANEL, PANEL], strides=[PANEL, self.shape.lkp * PANEL, 1],
         )  # fmt: skip
 
     def count(self):
@@ -420,7 +423,7 @@ def segment_body(shape, t, seg):
         kept, rest = memory[: len(queries)], memory[len(queries) :]
         Core(shape, t, (tx, ty, segment_index), (kept, rest)).run()
 
-    gather(t, seg)
+    gather(shape, t, seg)
     for buffer in (*queries, *buffers):
         DeallocOp(buffer)
 
@@ -435,8 +438,8 @@ def attention(shape):
     declare_channels(shape)
     q_type = memref([shape.num_heads, shape.lq, shape.dk])
     k_type = memref([shape.num_kv_heads, shape.lk, shape.dk])
-    v_type = memref([shape.num_kv_heads * dv_slices, shape.lk, BLOCK])
-    out_type = memref([shape.num_heads * dv_slices, shape.lq, BLOCK])
+    v_type = memref([shape.num_kv_heads * dv_slices, shape.lk, SLICE])
+    out_type = memref([shape.num_heads * dv_slices, shape.lq, SLICE])
     grid = [shape.lq // shape.lqp, shape.num_heads // shape.heads_at_once, dv_slices]
 
     @FuncOp.from_py_func(q_type, k_type, v_type, out_type)

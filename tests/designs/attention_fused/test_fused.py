@@ -9,7 +9,7 @@ import pytest
 from ml_dtypes import bfloat16
 
 from designs.kernels.models import MODELS
-from npusim.errors import DeadlockError, DesignError
+from npusim.errors import CapacityError, DesignError
 from npusim.load import load_design
 from npusim.place import place
 from npusim.run import simulate
@@ -138,6 +138,7 @@ def test_launches_left_out_change_nothing(device):
     ("options", "words"),
     [
         ({"lq": 500}, "500 is not a multiple of the 256 queries"),
+        ({"lqp": 48, "lkp": 12}, "lkp = 12 is not a multiple of the 8 rows"),
         ({"lq": 256, "lk": 320}, "320 is not a multiple of 4 stages of 64 keys"),
         ({"dk": 96}, "dk = 96"),
         ({"dv": 80}, "dv = 80"),
@@ -154,33 +155,69 @@ def test_rules_are_sentences(options, words):
         load_design(DESIGN, "npu2", **options)
 
 
-def broken(tmp_path, before, after):
+def broken(tmp_path, *changes, lq=256):
+    """Runs the design with text replaced: (before, after), each."""
     text = DESIGN.read_text()
-    assert before in text
+    for before, after in changes:
+        assert text.count(before) == 1, before
+        text = text.replace(before, after)
     path = tmp_path / "design.py"
-    path.write_text(text.replace(before, after))
-    design = load_design(path, "npu2", lq=256, num_heads=2)
-    arrays = [np.zeros(shape, bfloat16) for shape in [(2, 256, 64)] * 4]
+    path.write_text(text)
+    design = load_design(path, "npu2", lq=lq, num_heads=2)
+    arrays = [np.zeros(v.type.shape, bfloat16) for v in design_arguments(design)]
     return simulate(design, arrays, kernels=MODELS, data=False, trace=False)
 
 
-def test_a_get_that_is_missing_is_explained(tmp_path):
-    with pytest.raises((DeadlockError, DesignError), match="V"):
-        broken(tmp_path, '        self.receive("V", self.v)\n', "")
+def design_arguments(design):
+    return place(design).parties.program.function.entry.args
+
+
+def line_of(words):
+    """``design.py:<number>`` of the only line that holds the words."""
+    (number,) = (i for i, line in enumerate(DESIGN.read_text().splitlines(), 1) if words in line)
+    return f"design.py:{number}"
+
+
+def test_a_get_that_is_missing_is_named(tmp_path):
+    with pytest.raises(DesignError) as caught:
+        broken(tmp_path, ('        self.receive("V", self.v)\n', ""))
+    assert "channel 'V_0' has a put" in str(caught.value) and "no get" in str(caught.value)
+
+
+UPWARDS = [
+    (
+        "self.at_stage(STAGES - 1, self.pass_on, lambda: self.at_stage(0, self.finish, self.merge_and_pass_on))",
+        "self.at_stage(0, self.pass_on, lambda: self.at_stage(STAGES - 1, self.finish, self.merge_and_pass_on))",
+    ),
+    ("below = arith.SubIOp(self.ty, ConstantOp(IndexType.get(), 1))", "below = self.ty"),
+    (
+        "ChannelGet(f\"cascade_{name}\", buffer, indices=[self.tx, self.ty])",
+        "ChannelGet(f\"cascade_{name}\", buffer, indices=[self.tx, arith.SubIOp(self.ty, ConstantOp(IndexType.get(), 1))])",
+    ),
+]
 
 
 def test_a_cascade_that_goes_up_is_refused(tmp_path):
-    with pytest.raises(DesignError, match="cascade"):
-        broken(
-            tmp_path,
-            "self.at_stage(STAGES - 1, self.pass_on, lambda: self.at_stage(0, self.finish, self.merge_and_pass_on))",
-            "self.at_stage(0, self.pass_on, lambda: self.at_stage(STAGES - 1, self.finish, self.merge_and_pass_on))",
-        )
+    with pytest.raises(DesignError) as caught:
+        broken(tmp_path, *UPWARDS)
+    for words in ("cascade_o", "compute tile (0,2)", "compute tile (0,3)", "send from ty to ty - 1", line_of('ChannelPut(f"cascade_')):
+        assert words in str(caught.value)
 
 
-def test_twice_the_keys_a_block_are_refused(tmp_path):
-    with pytest.raises((ValueError, DesignError, DeadlockError), match=r"memory|bytes|multiple|match"):
-        broken(tmp_path, "BLOCK = 64  #", "BLOCK = 128  #")
+def test_blocks_of_twice_the_keys_are_refused():
+    with pytest.raises(ValueError, match="lqp = 256 is not 4 tiles of lkp = 128 rows"):
+        load_design(DESIGN, "npu2", lq=512, lkp=128)
+    with pytest.raises(CapacityError) as caught:
+        place(load_design(DESIGN, "npu2", lq=512, lqp=512, lkp=128))
+    for words in ("compute tile (0,2)", "65536", "117248 bytes"):
+        assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("device", ["npu1", "npu2"])
+@pytest.mark.parametrize("causal", [False, True])
+def test_smaller_blocks_are_right_too(device, causal):
+    got, want, _ = run(device, 256, 2, lqp=128, lkp=32, causal=causal)
+    np.testing.assert_allclose(got.astype(np.float32), want, **TOLERANCE[device])
 
 
 @pytest.mark.parametrize(
