@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import textwrap
 import warnings
 from pathlib import Path
 from typing import Any
@@ -21,14 +22,17 @@ class Chapter:
     ``prepared`` is code that stands for other cells before them, which would take long."""
 
     def __init__(self, name: str, *needed: str, prepared: str = "") -> None:
-        cells = nbformat.read(BOOK / f"{name}.ipynb", as_version=4)["cells"]
-        self.cells: dict[str, str] = {cell["id"]: cell["source"] for cell in cells if cell["cell_type"] == "code"}
+        self.cells = code(name)
         self._base: dict[str, Any] = {"__name__": "__main__"}
         first, *others = needed
         _execute(self.cells[first], first, self._base)
         _execute(prepared, "prepared", self._base)
         for cell in others:
             _execute(self.cells[cell], cell, self._base)
+
+    def prepare(self, source: str) -> None:
+        """Run further code that stands for other cells."""
+        _execute(source, "prepared", self._base)
 
     def attempt(self, exercise: str, *cells: str, **wrong: str) -> dict[str, Any]:
         """Run an exercise's cells and its check. ``wrong`` holds answers to put in place of a cell's solution (``_`` for ``-`` in
@@ -53,18 +57,23 @@ class Chapter:
         check = f"check-{exercise}"
         _execute(self.cells[check], check, names)
 
-    def solution(self, cell: str) -> str:
-        """The lines of a cell's solution, without their indent."""
-        lines = self.cells[cell].splitlines()
-        (block,) = solution_blocks(self.cells[cell])
-        indent = len(lines[block.first]) - len(lines[block.first].lstrip())
-        return "\n".join(line[indent:] for line in lines[block.first + 1 : block.last])
-
     def changed(self, cell: str, old: str, new: str) -> str:
         """The solution with one thing in it replaced."""
-        text = self.solution(cell)
+        text = solution(self.cells[cell])
         assert text.count(old) >= 1, f"{old!r} is not in the solution of {cell}"
         return text.replace(old, new)
+
+
+def code(name: str) -> dict[str, str]:
+    """The code cells of ``book/<name>.ipynb``, by their names."""
+    cells = nbformat.read(BOOK / f"{name}.ipynb", as_version=4)["cells"]
+    return {cell["id"]: cell["source"] for cell in cells if cell["cell_type"] == "code"}
+
+
+def solution(source: str) -> str:
+    """The lines of a cell's solution, without their indent."""
+    (block,) = solution_blocks(source)
+    return textwrap.dedent("\n".join(source.splitlines()[block.first + 1 : block.last]))
 
 
 def planted(source: str, wrong: str) -> str:
@@ -77,8 +86,8 @@ def planted(source: str, wrong: str) -> str:
 
 
 def fails(words: str) -> Any:
-    """The check fails, and says this (a regular expression) in its hint."""
-    return pytest.raises(CheckFailed, match=f"(?s)not yet: .*Hint: [^\n]*(?:{words})")
+    """The check fails, and says this (a regular expression) in its last hint."""
+    return pytest.raises(CheckFailed, match=rf"(?s)not yet: .*Hint: [^\n]*(?:{words})[^\n]*\Z")
 
 
 def _execute(source: str, name: str, namespace: dict[str, Any]) -> None:

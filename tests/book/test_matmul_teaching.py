@@ -1,27 +1,16 @@
-"""The exercises of the Matmul chapter teach: its solutions pass, and each mistake that people make gets a hint that fits.
-
-The notebook's own cells run here, in one process; a wrong answer takes the place of a solution.
-"""
+"""The exercises of the Matmul chapter teach: its solutions pass, and each mistake that people make gets a hint that fits."""
 
 from __future__ import annotations
 
-import linecache
-import re
-import warnings
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
 
 from npulab.check import CheckFailed
-from npulab.student import solution_blocks, solution_source, student_source
 from npusim.frontends import finder
+from tests.book.chapter import Chapter, code, fails, solution
 
-NOTEBOOK = Path(__file__).resolve().parents[2] / "book" / "matmul.ipynb"
-NOTES = nbformat.read(NOTEBOOK, as_version=4)["cells"]
-CELLS = {cell["id"]: cell["source"] for cell in NOTES if cell["cell_type"] == "code"}
 PREPARED = """
 from designs.matmul.design import blocked
 from npulab import roofline
@@ -31,55 +20,12 @@ roof, compiled = roofline.roofline("npu2"), {}
 """What the exercises' cells use of the chapter, without its runs."""
 
 
-def execute(source: str, name: str, namespace: dict[str, Any]) -> None:
-    """Run a cell as a notebook does, with its lines at hand for messages."""
-    file = f"<cell {name}>"
-    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
-    exec(compile(source, file, "exec"), namespace)
-
-
 @pytest.fixture(scope="module")
-def chapter() -> Iterator[dict[str, Any]]:
-    namespace: dict[str, Any] = {"__name__": "__main__"}
-    execute(CELLS["use"], "use", namespace)
-    execute(PREPARED, "prepared", namespace)
-    function = CELLS["by-hand-levels"].partition("\n\n")[0]
-    for name, source in (("bytes_at", function), ("checks", CELLS["checks"]), ("once-setup", CELLS["once-setup"])):
-        execute(source, name, namespace)
-    yield namespace
+def chapter() -> Iterator[Chapter]:
+    made = Chapter("matmul", "use", "checks", "once-setup", prepared=PREPARED)
+    made.prepare(made.cells["by-hand-levels"].partition("\n\n")[0])
+    yield made
     finder.deactivate()
-
-
-def planted(source: str, wrong: str) -> str:
-    """A cell with ``wrong`` in place of its solution, indented like it."""
-    lines = source.splitlines()
-    (block,) = solution_blocks(source)
-    indent = lines[block.first][: len(lines[block.first]) - len(lines[block.first].lstrip())]
-    lines[block.first : block.last + 1] = [indent + line for line in wrong.splitlines()]
-    return "\n".join(lines)
-
-
-def attempt(chapter: dict[str, Any], exercise: str, wrong: str | None = None) -> dict[str, Any]:
-    """Run an exercise's cell, with a wrong answer if one is given, and then its check."""
-    namespace = dict(chapter)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        source = CELLS[exercise]
-        execute(solution_source(source) if wrong is None else planted(source, wrong), exercise, namespace)
-        execute(CELLS[f"check-{exercise}"], f"check-{exercise}", namespace)
-    return namespace
-
-
-def solution(exercise: str) -> str:
-    """The lines of a solution, without their indent."""
-    (block,) = solution_blocks(CELLS[exercise])
-    lines = CELLS[exercise].splitlines()[block.first + 1 : block.last]
-    return "\n".join(line.strip() for line in lines) + "\n"
-
-
-def fails(words: str) -> Any:
-    """The check fails, and says this (a regular expression) in its last hint."""
-    return pytest.raises(CheckFailed, match=rf"(?s)not yet: .*Hint: [^\n]*({words})[^\n]*\Z")
 
 
 # ---- 1: by hand
@@ -87,9 +33,9 @@ def fails(words: str) -> Any:
 RIGHT = {"l1_bytes": "57344", "tile_intensity": "25.6", "ddr_bytes": "13631488", "limit": "'ddr'"}
 
 
-def test_tall_solution(chapter: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
-    attempt(chapter, "tall")
-    attempt(chapter, "tall", "\n".join(f"{name} = {value}" for name, value in RIGHT.items()))
+def test_tall_solution(chapter: Chapter, capsys: pytest.CaptureFixture[str]) -> None:
+    chapter.attempt("tall")
+    chapter.attempt("tall", tall="\n".join(f"{name} = {value}" for name, value in RIGHT.items()))
     out = capsys.readouterr().out
     assert out.count("ok: ") == 8 and "times the bound" in out
 
@@ -115,19 +61,19 @@ def test_tall_solution(chapter: dict[str, Any], capsys: pytest.CaptureFixture[st
         ("limit", "'shim'", "takes most cycles"),
     ],
 )
-def test_tall_mistakes(chapter: dict[str, Any], name: str, wrong: str, hint: str) -> None:
+def test_tall_mistakes(chapter: Chapter, name: str, wrong: str, hint: str) -> None:
     answers = {**RIGHT, name: wrong}
     with fails(hint):
-        attempt(chapter, "tall", "\n".join(f"{name} = {value}" for name, value in answers.items()))
+        chapter.attempt("tall", tall="\n".join(f"{name} = {value}" for name, value in answers.items()))
 
 
 # ---- 2: a layout transform
 
 
-def test_down_solution(chapter: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
-    attempt(chapter, "down")
+def test_down_solution(chapter: Chapter, capsys: pytest.CaptureFixture[str]) -> None:
+    chapter.attempt("down")
     assert "as good as the best known" in capsys.readouterr().out
-    attempt(chapter, "down", "return [(cols // c, c), (rows // r, r * cols), (r, cols), (c, 1)]")
+    chapter.attempt("down", down="return [(cols // c, c), (rows // r, r * cols), (r, cols), (c, 1)]")
     assert "4 dimensions, of the 4 that a MemTile's descriptor has; 3 are possible" in capsys.readouterr().out
 
 
@@ -144,18 +90,18 @@ def test_down_solution(chapter: dict[str, Any], capsys: pytest.CaptureFixture[st
         ("return (cols // c, c)", "list of pairs"),
     ],
 )
-def test_down_mistakes(chapter: dict[str, Any], wrong: str, hint: str) -> None:
+def test_down_mistakes(chapter: Chapter, wrong: str, hint: str) -> None:
     with fails(hint):
-        attempt(chapter, "down", wrong)
+        chapter.attempt("down", down=wrong)
 
 
 # ---- 3: a design
 
-ONCE = solution("once")
+ONCE = solution(code("matmul")["once"])
 
 
-def test_once_solution(chapter: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
-    done = attempt(chapter, "once")
+def test_once_solution(chapter: Chapter, capsys: pytest.CaptureFixture[str]) -> None:
+    done = chapter.attempt("once")
     assert "as good as the best known" in capsys.readouterr().out
     before, after = done["before"], done["after"]
     assert before.bytes("ddr") - after.bytes("ddr") == 3 * 2 * 256 * 512
@@ -175,24 +121,23 @@ def test_once_solution(chapter: dict[str, Any], capsys: pytest.CaptureFixture[st
         ("Tile(row, 1)", "Tile(0, 1)", "another column"),
     ],
 )
-def test_once_mistakes(chapter: dict[str, Any], old: str, new: str, hint: str) -> None:
-    assert old in ONCE
+def test_once_mistakes(chapter: Chapter, old: str, new: str, hint: str) -> None:
     with fails(hint):
-        attempt(chapter, "once", ONCE.replace(old, new))
+        chapter.attempt("once", once=chapter.changed("once", old, new))
 
 
 @pytest.mark.parametrize(
     ("without", "hint"), [("dims_to_stream", "wrong order"), ("parts.append", "one fifo for each of the four rows")]
 )
-def test_once_with_a_line_left_out(chapter: dict[str, Any], without: str, hint: str) -> None:
+def test_once_with_a_line_left_out(chapter: Chapter, without: str, hint: str) -> None:
     kept = [line for line in ONCE.splitlines() if without not in line]
     assert len(kept) == len(ONCE.splitlines()) - 1
     with fails(hint):
-        attempt(chapter, "once", "\n".join(kept))
+        chapter.attempt("once", once="\n".join(kept))
 
 
 @pytest.mark.parametrize(("device", "columns"), [("npu1", 4), ("npu2", 4)])
-def test_strips_are_right_on_both_devices(chapter: dict[str, Any], device: str, columns: int) -> None:
+def test_strips_are_right_on_both_devices(chapter: Chapter, device: str, columns: int) -> None:
     """The design around the exercise, with its solution: as exact as the chapter's, and A from DDR once."""
     import numpy as np
 
@@ -202,17 +147,16 @@ def test_strips_are_right_on_both_devices(chapter: dict[str, Any], device: str, 
     from designs.matmul.strips import design_with
 
     M, K, N = 512, 128, 512
-    namespace = dict(chapter)
-    execute(solution_source(CELLS["once"]), "once", namespace)
+    stage_a = chapter.attempt("once")["stage_a"]
     a, b = command.factors(M, K, N)
     arrays = [a.reshape(-1), b.reshape(-1), np.zeros(M * N, np.float32)]
-    run = npulab.run(design_with(namespace["stage_a"]), arrays, device=device, M=M, K=K, N=N, columns=columns)
+    run = npulab.run(design_with(stage_a), arrays, device=device, M=M, K=K, N=N, columns=columns)
     want = reference.matmul(a, b)
     assert np.abs(run.output.reshape(want.shape) - want).max() <= reference.TOLERANCE[device] * np.abs(want).max()
     assert run.traffic is not None and run.traffic["ddr"].read == 2 * M * K + 2 * K * N * (M // 256)
 
 
-def test_once_from_the_host_each_time_is_too_much(chapter: dict[str, Any]) -> None:
+def test_once_from_the_host_each_time_is_too_much(chapter: Chapter) -> None:
     """Right values, but the bytes that were to be saved still pass DDR."""
     from designs.matmul import exercises
     from designs.matmul.__main__ import execute as multiply
@@ -230,25 +174,10 @@ def test_once_from_the_host_each_time_is_too_much(chapter: dict[str, Any]) -> No
 
 
 @pytest.mark.parametrize("exercise", ["tall", "down", "once"])
-def test_an_untouched_skeleton_is_told_to_begin(chapter: dict[str, Any], exercise: str) -> None:
-    namespace = dict(chapter)
-    execute(student_source(CELLS[exercise]), exercise, namespace)
+def test_an_untouched_skeleton_is_told_to_begin(chapter: Chapter, exercise: str) -> None:
     with pytest.raises(CheckFailed, match=r"still empty|one fifo for each"):
-        execute(CELLS[f"check-{exercise}"], f"check-{exercise}", namespace)
+        chapter.untouched(exercise)
 
 
-def test_cells_are_short() -> None:
-    assert {name: len(source.splitlines()) for name, source in CELLS.items() if len(source.splitlines()) > 15} == {}
-    wide = [line for source in CELLS.values() for line in source.splitlines() if len(line) > 76]
-    assert wide == []
-
-
-def test_every_number_of_the_text_has_a_run() -> None:
-    """Each name that the text glues is given a value by ``npulab.numbers``, and each value is used."""
-    text = "\n".join(cell["source"] for cell in NOTES if cell["cell_type"] == "markdown")
-    used = set(re.findall(r"\{glue:text\}`(\w+)", text))
-    given: set[str] = set()
-    for source in CELLS.values():
-        for call in re.findall(r"npulab\.numbers\((.*?)\)$", source, re.S | re.M):
-            given |= set(re.findall(r"(?:^|\(|,\s|\s)(\w+)=", call))
-    assert used == given
+def test_lines_fit_the_page(chapter: Chapter) -> None:
+    assert [line for source in chapter.cells.values() for line in source.splitlines() if len(line) > 76] == []

@@ -1,68 +1,20 @@
-"""The exercises of the rooflines chapter teach: its solutions pass, and each mistake that people make gets a hint that fits.
-
-The notebook's own cells run here, in one process; a wrong answer takes the place of a solution.
-"""
+"""The exercises of the rooflines chapter teach: its solutions pass, and each mistake that people make gets a hint that fits."""
 
 from __future__ import annotations
 
-import linecache
-import warnings
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
-import nbformat
 import pytest
 
 from npulab.check import CheckFailed
-from npulab.student import solution_blocks, solution_source
 from npusim.frontends import finder
-
-NOTEBOOK = Path(__file__).resolve().parents[2] / "book" / "rooflines.ipynb"
-CELLS = {cell["id"]: cell["source"] for cell in nbformat.read(NOTEBOOK, as_version=4)["cells"] if cell["cell_type"] == "code"}
-NEEDED = ("use", "graph", "ceilings", "checks", "both-setup")
-"""The cells of the chapter that its exercises build on."""
-
-
-def execute(source: str, name: str, namespace: dict[str, Any]) -> None:
-    """Run a cell as a notebook does, with its lines at hand for messages."""
-    file = f"<cell {name}>"
-    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
-    exec(compile(source, file, "exec"), namespace)
+from tests.book.chapter import Chapter, fails
 
 
 @pytest.fixture(scope="module")
-def chapter() -> Iterator[dict[str, Any]]:
-    namespace: dict[str, Any] = {"__name__": "__main__"}
-    for name in NEEDED:
-        execute(CELLS[name], name, namespace)
-    yield namespace
+def chapter() -> Iterator[Chapter]:
+    yield Chapter("rooflines", "use", "graph", "ceilings", "checks", "both-setup")
     finder.deactivate()
-
-
-def planted(source: str, wrong: str) -> str:
-    """A cell with ``wrong`` in place of its solution, indented like it."""
-    lines = source.splitlines()
-    (block,) = solution_blocks(source)
-    indent = lines[block.first][: len(lines[block.first]) - len(lines[block.first].lstrip())]
-    lines[block.first : block.last + 1] = [indent + line for line in wrong.splitlines()]
-    return "\n".join(lines)
-
-
-def attempt(chapter: dict[str, Any], exercise: str, *cells: str, **wrong: str) -> None:
-    """Run an exercise's cells, wrong answers planted in some (``_`` for ``-`` in their names), and then its check."""
-    namespace = dict(chapter)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for name in cells:
-            answer = wrong.get(name.replace("-", "_"))
-            execute(solution_source(CELLS[name]) if answer is None else planted(CELLS[name], answer), name, namespace)
-        execute(CELLS[f"check-{exercise}"], f"check-{exercise}", namespace)
-
-
-def fails(words: str) -> Any:
-    """The check fails, and says this (a regular expression) in its hint."""
-    return pytest.raises(CheckFailed, match=f"(?s)not yet: .*Hint: [^\n]*({words})")
 
 
 # ---- 1: by hand
@@ -75,13 +27,13 @@ CLOCK = {
 }
 
 
-def by_hand(chapter: dict[str, Any], **wrong: str) -> None:
+def by_hand(chapter: Chapter, **wrong: str) -> None:
     answers = {**CLOCK, **wrong}
-    attempt(chapter, "clock", "clock", clock="\n".join(f"{name} = {value}" for name, value in answers.items()))
+    chapter.attempt("clock", "clock", clock="\n".join(f"{name} = {value}" for name, value in answers.items()))
 
 
-def test_clock_solution(chapter: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
-    attempt(chapter, "clock", "clock")
+def test_clock_solution(chapter: Chapter, capsys: pytest.CaptureFixture[str]) -> None:
+    chapter.attempt("clock", "clock")
     by_hand(chapter)
     out = capsys.readouterr().out
     assert out.count("ok: ") == 8 and "times as fast (simulated)" in out
@@ -104,7 +56,7 @@ def test_clock_solution(chapter: dict[str, Any], capsys: pytest.CaptureFixture[s
         ("speedup", "128 / ridge_fast", "compare it with the ceiling at 1.0 GHz"),
     ],
 )
-def test_clock_mistakes(chapter: dict[str, Any], name: str, wrong: str, hint: str) -> None:
+def test_clock_mistakes(chapter: Chapter, name: str, wrong: str, hint: str) -> None:
     with fails(hint):
         by_hand(chapter, **{name: wrong})
 
@@ -118,13 +70,13 @@ LEVELS = {
 }
 
 
-def levels(chapter: dict[str, Any], **wrong: str) -> None:
+def levels(chapter: Chapter, **wrong: str) -> None:
     answers = {**LEVELS, **wrong}
-    attempt(chapter, "levels", "levels", levels="\n".join(f"{name} = {value}" for name, value in answers.items()))
+    chapter.attempt("levels", "levels", levels="\n".join(f"{name} = {value}" for name, value in answers.items()))
 
 
-def test_levels_solution(chapter: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
-    attempt(chapter, "levels", "levels")
+def test_levels_solution(chapter: Chapter, capsys: pytest.CaptureFixture[str]) -> None:
+    chapter.attempt("levels", "levels")
     levels(chapter)
     assert capsys.readouterr().out.count("ok: all three levels") == 2
 
@@ -144,12 +96,12 @@ def test_levels_solution(chapter: dict[str, Any], capsys: pytest.CaptureFixture[
         ("ddr", "flops / (x + c)", "comes from DDR several times"),
     ],
 )
-def test_levels_mistakes(chapter: dict[str, Any], name: str, wrong: str, hint: str) -> None:
+def test_levels_mistakes(chapter: Chapter, name: str, wrong: str, hint: str) -> None:
     with fails(hint):
         levels(chapter, **{name: wrong})
 
 
-def test_levels_in_which_one_is_left_out(chapter: dict[str, Any]) -> None:
+def test_levels_in_which_one_is_left_out(chapter: Chapter) -> None:
     with pytest.raises(CheckFailed, match="still empty"):
         levels(chapter, ddr="...")
 
@@ -162,9 +114,9 @@ FIRST = "    block = x_in.acquire(1)\n    take_rows(block, band, kept * 4 + mine
 SECOND = FIRST.replace("x_in", "y_in")
 
 
-def test_both_solution(chapter: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
-    attempt(chapter, "both", *BOTH)
-    attempt(chapter, "both", *BOTH, both_body=LOOP + FIRST + SECOND)
+def test_both_solution(chapter: Chapter, capsys: pytest.CaptureFixture[str]) -> None:
+    chapter.attempt("both", *BOTH)
+    chapter.attempt("both", *BOTH, both_body=LOOP + FIRST + SECOND)
     out = capsys.readouterr().out
     assert out.count("ok: ") == 6 and out.count("as good as the best known") == 2 and "times the bound" in out
 
@@ -185,9 +137,9 @@ def test_both_solution(chapter: dict[str, Any], capsys: pytest.CaptureFixture[st
         (LOOP + FIRST + LOOP + SECOND, "one from the other"),
     ],
 )  # fmt: skip
-def test_both_bodies(chapter: dict[str, Any], body: str, hint: str) -> None:
+def test_both_bodies(chapter: Chapter, body: str, hint: str) -> None:
     with fails(hint):
-        attempt(chapter, "both", *BOTH, both_body=body)
+        chapter.attempt("both", *BOTH, both_body=body)
 
 
 @pytest.mark.parametrize(
@@ -202,6 +154,6 @@ def test_both_bodies(chapter: dict[str, Any], body: str, hint: str) -> None:
         ("halves = []", "halves holds two pairs"),
     ],
 )
-def test_both_stages(chapter: dict[str, Any], halves: str, hint: str) -> None:
+def test_both_stages(chapter: Chapter, halves: str, hint: str) -> None:
     with fails(hint):
-        attempt(chapter, "both", *BOTH, both_design=halves)
+        chapter.attempt("both", *BOTH, both_design=halves)

@@ -1,68 +1,20 @@
-"""The exercises of the SAXPY chapter teach: its solutions pass, and each mistake that people make gets a hint that fits.
-
-The notebook's own cells run here, in one process; a wrong answer takes the place of a solution.
-"""
+"""The exercises of the SAXPY chapter teach: its solutions pass, and each mistake that people make gets a hint that fits."""
 
 from __future__ import annotations
 
-import linecache
-import warnings
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
-import nbformat
 import pytest
 
 from npulab.check import CheckFailed
-from npulab.student import solution_blocks, solution_source, student_source
 from npusim.frontends import finder
-
-NOTEBOOK = Path(__file__).resolve().parents[2] / "book" / "saxpy.ipynb"
-CELLS = {cell["id"]: cell["source"] for cell in nbformat.read(NOTEBOOK, as_version=4)["cells"] if cell["cell_type"] == "code"}
-NEEDED = ("use", "array", "by-hand", "predict-all", "run-it", "checks", "add-setup")
-"""The cells of the chapter that its exercises build on."""
-
-
-def execute(source: str, name: str, namespace: dict[str, Any]) -> None:
-    """Run a cell as a notebook does, with its lines at hand for messages."""
-    file = f"<cell {name}>"
-    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
-    exec(compile(source, file, "exec"), namespace)
+from tests.book.chapter import Chapter, code, fails, solution
 
 
 @pytest.fixture(scope="module")
-def chapter() -> Iterator[dict[str, Any]]:
-    namespace: dict[str, Any] = {"__name__": "__main__"}
-    for name in NEEDED:
-        execute(CELLS[name], name, namespace)
-    yield namespace
+def chapter() -> Iterator[Chapter]:
+    yield Chapter("saxpy", "use", "array", "by-hand", "predict-all", "run-it", "checks", "add-setup")
     finder.deactivate()
-
-
-def planted(source: str, wrong: str) -> str:
-    """A cell with ``wrong`` in place of its solution, indented like it."""
-    lines = source.splitlines()
-    (block,) = solution_blocks(source)
-    indent = lines[block.first][: len(lines[block.first]) - len(lines[block.first].lstrip())]
-    lines[block.first : block.last + 1] = [indent + line for line in wrong.splitlines()]
-    return "\n".join(lines)
-
-
-def attempt(chapter: dict[str, Any], exercise: str, *cells: str, **wrong: str) -> None:
-    """Run an exercise's cells, wrong answers planted in some (``_`` for ``-`` in their names), and then its check."""
-    namespace = dict(chapter)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for name in cells:
-            answer = wrong.get(name.replace("-", "_"))
-            execute(solution_source(CELLS[name]) if answer is None else planted(CELLS[name], answer), name, namespace)
-        execute(CELLS[f"check-{exercise}"], f"check-{exercise}", namespace)
-
-
-def fails(words: str) -> Any:
-    """The check fails, and says this (a regular expression) in its hint."""
-    return pytest.raises(CheckFailed, match=f"(?s)not yet: .*Hint: [^\n]*{words}")
 
 
 # ---- 1: by hand
@@ -70,13 +22,13 @@ def fails(words: str) -> Any:
 RIGHT = {"bytes_moved": "4 * n", "intensity": "1 / 4", "least_cycles": "n / 2"}
 
 
-def by_hand(chapter: dict[str, Any], **wrong: str) -> None:
+def by_hand(chapter: Chapter, **wrong: str) -> None:
     answers = {**RIGHT, **wrong}
-    attempt(chapter, "scale", "scale", scale="\n".join(f"{name} = {value}" for name, value in answers.items()))
+    chapter.attempt("scale", "scale", scale="\n".join(f"{name} = {value}" for name, value in answers.items()))
 
 
-def test_scale_solution(chapter: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
-    attempt(chapter, "scale", "scale")
+def test_scale_solution(chapter: Chapter, capsys: pytest.CaptureFixture[str]) -> None:
+    chapter.attempt("scale", "scale")
     by_hand(chapter)
     assert capsys.readouterr().out.count("ok: ") == 6
 
@@ -97,7 +49,7 @@ def test_scale_solution(chapter: dict[str, Any], capsys: pytest.CaptureFixture[s
         ("least_cycles", "n / 2 / clock_hz * 1e6", "not microseconds"),
     ],
 )
-def test_scale_mistakes(chapter: dict[str, Any], name: str, wrong: str, hint: str) -> None:
+def test_scale_mistakes(chapter: Chapter, name: str, wrong: str, hint: str) -> None:
     with fails(hint):
         by_hand(chapter, **{name: wrong})
 
@@ -110,8 +62,8 @@ SUM = "for i in range_(TILE):\n    out[i] = a[i] + b[i]\n"
 GIVE = "x_in.release(1)\ny_in.release(1)\ny_out.release(1)\n"
 
 
-def test_add_solution(chapter: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
-    attempt(chapter, "add", *ADD)
+def test_add_solution(chapter: Chapter, capsys: pytest.CaptureFixture[str]) -> None:
+    chapter.attempt("add", *ADD)
     out = capsys.readouterr().out
     assert out.count("ok: ") == 3 and "times the bound" in out
 
@@ -131,21 +83,20 @@ def test_add_solution(chapter: dict[str, Any], capsys: pytest.CaptureFixture[str
         (TAKE + "for _ in range_(objects):\n    " + SUM.replace("\n    ", "\n        ") + GIVE, "add each pair of elements once|use range_"),
     ],
 )
-def test_add_mistakes(chapter: dict[str, Any], body: str, hint: str) -> None:
+def test_add_mistakes(chapter: Chapter, body: str, hint: str) -> None:
     with fails(hint):
-        attempt(chapter, "add", *ADD, add_body=body)
+        chapter.attempt("add", *ADD, add_body=body)
 
 
 # ---- 3: a design
 
 RELU = ("relu-body", "relu-design")
 BOTH = "saxpy_bf16(x_in.acquire(1), y_in.acquire(1), between, a)\nrelu(between, y_out.acquire(1))\n"
-MADE = solution_blocks(CELLS["relu-design"])
-WORKER = "\n".join(line.strip() for line in CELLS["relu-design"].splitlines()[MADE[0].first + 1 : MADE[0].last]) + "\n"
+WORKER = solution(code("saxpy")["relu-design"])
 
 
-def test_relu_solution(chapter: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
-    attempt(chapter, "relu", *RELU)
+def test_relu_solution(chapter: Chapter, capsys: pytest.CaptureFixture[str]) -> None:
+    chapter.attempt("relu", *RELU)
     out = capsys.readouterr().out
     assert out.count("ok: ") == 3 and "as good as the best known" in out
 
@@ -174,12 +125,12 @@ def test_relu_solution(chapter: dict[str, Any], capsys: pytest.CaptureFixture[st
         ),
     ],
 )
-def test_relu_mistakes(chapter: dict[str, Any], body: str, worker: str, hint: str) -> None:
+def test_relu_mistakes(chapter: Chapter, body: str, worker: str, hint: str) -> None:
     with fails(hint):
-        attempt(chapter, "relu", *RELU, relu_body=body, relu_design=worker)
+        chapter.attempt("relu", *RELU, relu_body=body, relu_design=worker)
 
 
-def test_relu_through_a_further_fifo(chapter: dict[str, Any]) -> None:
+def test_relu_through_a_further_fifo(chapter: Chapter) -> None:
     """A fifo from the tile to itself holds the intermediate result too, but it is not what was asked for."""
     body = (
         "s_out, s_in = between\nsaxpy_bf16(x_in.acquire(1), y_in.acquire(1), s_out.acquire(1), a)\ns_out.release(1)\n"
@@ -189,33 +140,13 @@ def test_relu_through_a_further_fifo(chapter: dict[str, Any]) -> None:
         "between]", "[between.prod(), between.cons()]]"
     )
     with fails("no further worker, no further fifo"):
-        attempt(chapter, "relu", *RELU, relu_body=body, relu_design=worker)
+        chapter.attempt("relu", *RELU, relu_body=body, relu_design=worker)
 
 
 # ---- all of them
 
 
 @pytest.mark.parametrize(("exercise", "cells"), [("scale", ("scale",)), ("add", ADD), ("relu", RELU)])
-def test_an_untouched_skeleton_is_told_to_begin(chapter: dict[str, Any], exercise: str, cells: tuple[str, ...]) -> None:
-    namespace = dict(chapter)
-    for name in cells:
-        execute(student_source(CELLS[name]), name, namespace)
+def test_an_untouched_skeleton_is_told_to_begin(chapter: Chapter, exercise: str, cells: tuple[str, ...]) -> None:
     with pytest.raises(CheckFailed, match=r"still empty"):
-        execute(CELLS[f"check-{exercise}"], f"check-{exercise}", namespace)
-
-
-def test_cells_are_short() -> None:
-    assert {name: len(source.splitlines()) for name, source in CELLS.items() if len(source.splitlines()) > 15} == {}
-
-
-def test_every_number_of_the_text_has_a_run() -> None:
-    """Each name that the text glues is given a value by ``npulab.numbers``, and each value is used."""
-    import re
-
-    text = "\n".join(cell["source"] for cell in nbformat.read(NOTEBOOK, as_version=4)["cells"] if cell["cell_type"] == "markdown")
-    used = set(re.findall(r"\{glue:text\}`(\w+)", text))
-    given: set[str] = set()
-    for source in CELLS.values():
-        for call in re.findall(r"npulab\.numbers\((.*?)\n?\)$", source, re.S | re.M):
-            given |= set(re.findall(r"(?:^|\(|, |\s)(\w+)=", call))
-    assert used == given
+        chapter.untouched(exercise, *cells)

@@ -6,6 +6,9 @@ That each notebook as it is in git, with its solutions, runs from top to bottom 
 
 from __future__ import annotations
 
+import ast
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +109,32 @@ def test_chapter_follows_the_pattern(path: Path) -> None:
     assert [heading for heading in headings if heading in SECTIONS] == list(SECTIONS)
     shown = [cell for cell in cells if cell["cell_type"] == "code" and not {"remove-cell", "remove-input"} & set(tags(cell))]
     assert [cell["id"] for cell in shown if len(solution_source(cell["source"]).splitlines()) > 15] == []
+
+
+def names_given(source: str) -> Iterator[str]:
+    """Regular expressions of the names that a cell's calls of ``npulab.numbers`` give values to."""
+    for call in ast.walk(ast.parse(source)):
+        if not (isinstance(call, ast.Call) and ast.unparse(call.func) == "npulab.numbers"):
+            continue
+        for keyword in call.keywords:
+            if keyword.arg:
+                yield keyword.arg
+                continue
+            assert isinstance(keyword.value, ast.DictComp), f"cannot read the names of {ast.unparse(keyword.value)}"
+            assert isinstance(keyword.value.key, ast.JoinedStr)
+            parts = keyword.value.key.values
+            yield "".join(str(part.value) if isinstance(part, ast.Constant) else r"\w+" for part in parts)
+
+
+@pytest.mark.parametrize("path", PARAMETERS)
+def test_every_number_of_the_text_has_a_run(path: Path) -> None:
+    """Each name that the text glues is given a value by ``npulab.numbers``, and each value is used."""
+    cells = read(path)["cells"]
+    text = "\n".join(cell["source"] for cell in cells if cell["cell_type"] == "markdown")
+    used = set(re.findall(r"\{glue:text\}`(\w+)", text))
+    given = [name for cell in cells if cell["cell_type"] == "code" for name in names_given(cell["source"])]
+    assert {name for name in used if not any(re.fullmatch(pattern, name) for pattern in given)} == set()
+    assert [pattern for pattern in given if not any(re.fullmatch(pattern, name) for name in used)] == []
 
 
 @pytest.mark.parametrize("path", PARAMETERS)
