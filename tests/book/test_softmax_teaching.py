@@ -74,7 +74,7 @@ def test_online_solution(chapter: Chapter, capsys: pytest.CaptureFixture[str]) -
         (LARGER + SUM.replace("l * np.exp(m - larger) + ", "") + KEEP, "add to what l was"),
         (LARGER + "l = (l + np.exp(s - larger[:, None]).sum(axis=1)) * np.exp(m - larger)\n" + KEEP, "first correct, then add"),
         (LARGER + SUM.replace("m - larger", "larger - m") + KEEP, "at most 1|infinity times 0"),
-        (LARGER.replace("np.maximum(m, s.max(axis=1))", "s.max(axis=1)") + SUM + KEEP, "the larger of the old one|the larger of both"),
+        (LARGER.replace("np.maximum(m, s.max(axis=1))", "s.max(axis=1)") + SUM + KEEP, "the larger of the old one"),
         (LARGER.replace("np.maximum(m, ", "np.maximum(np.where(m == LOWEST, -np.inf, m), ") + SUM + KEEP, "start the maximum at LOWEST"),
         (LARGER + SUM, "keep the larger maximum"),
         ("m = np.maximum(m, s.max(axis=1))\nl = l + np.exp(s - m[:, None]).sum(axis=1)", "when the maximum grows"),

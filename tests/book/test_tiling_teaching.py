@@ -126,8 +126,8 @@ def test_buffers(chapter: Chapter, old: str, new: str, hint: str) -> None:
         ("[(n, 2), (m, 2 * n), (2, 1)]", "[(2 * n, 1), (m, 2 * n)]", "the inner dimension must be a pair"),
         ("[(n, 2), (m, 2 * n), (2, 1)]", "[(m, 2 * n), (n, 2), (2, 1)]", "each tile is in its place"),
         ("[(n, 2), (m, 2 * n), (2, 1)]", "[(n, 1), (m, n), (2, 1)]", "the inner dimension must be a pair"),
-        (", tile_group_col_major=True", "", "order is not|in its place"),
-        ("(M, 2 * N), (m, 2 * n)", "(M, N), (m, n)", "a is M x 2N|same number of tiles|sizes must multiply"),
+        (", tile_group_col_major=True", "", "the values are right, their order is not"),
+        ("(M, 2 * N), (m, 2 * n)", "(M, N), (m, n)", "must move the same number of tiles"),
         ("(N, 2 * M), (n, 2 * m)", "(N, M), (n, m)", "half of b"),
     ],
 )

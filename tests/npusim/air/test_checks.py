@@ -256,7 +256,7 @@ def test_l1_is_64_kilobytes():
                 ChannelPut("out", x)
 
     text = refusal(one_launch([memory(17_000)] * 2, around, {"in": {}, "out": {}}), error=CapacityError)
-    assert "65,536" in text or "65536" in text
+    assert "65536" in text
 
 
 def test_a_memtile_is_512_kilobytes():
@@ -271,7 +271,7 @@ def test_a_memtile_is_512_kilobytes():
             ChannelPut("out", staged)
 
     text = refusal(one_launch([memory(140_000)] * 2, around, {"in": {}, "out": {}}), error=CapacityError)
-    assert "524288" in text or "524,288" in text
+    assert "524288" in text
 
 
 @pytest.mark.parametrize(("device", "columns", "fits"), [("npu1", 4, True), ("npu1", 5, False), ("npu2", 8, True)])
