@@ -95,6 +95,19 @@ template <bool negate, typename Acc, typename A, typename B> Acc multiply_onto(c
   return out;
 }
 
+// An accumulator and what is put onto its lanes, another accumulator or one number, combined by f.
+template <aie::Accum A, typename B, typename F> A onto_lanes(const A &acc, const B &other, F f) {
+  vector_issues(issues(A::bits(), accumulator_bits));
+  A out;
+  for (unsigned i = 0; i < A::size(); ++i) {
+    if constexpr (aie::Accum<B>)
+      out.data[i] = f(acc.data[i], typename A::lane(other.data[i]));
+    else
+      out.data[i] = f(acc.data[i], typename A::lane(other));
+  }
+  return out;
+}
+
 } // namespace npusim_host
 
 namespace aie {
@@ -264,29 +277,13 @@ template <Accum Acc, Vector V> Acc msc_square(const Acc &acc, const V &v) { retu
 template <Accum A, typename B>
   requires(!Vector<B>)
 A add(const A &acc, const B &other) {
-  npusim_host::vector_issues(npusim_host::issues(A::bits(), npusim_host::accumulator_bits));
-  A out;
-  for (unsigned i = 0; i < A::size(); ++i) {
-    if constexpr (Accum<B>)
-      out.data[i] = npusim_host::wrapped_add(acc.data[i], typename A::lane(other.data[i]));
-    else
-      out.data[i] = npusim_host::wrapped_add(acc.data[i], typename A::lane(other));
-  }
-  return out;
+  return npusim_host::onto_lanes(acc, other, [](auto a, auto b) { return npusim_host::wrapped_add(a, b); });
 }
 template <Accum A, Vector V> A add(const A &acc, const V &v) { return add(acc, A(v)); }
 template <Accum A, typename B>
   requires(!Vector<B>)
 A sub(const A &acc, const B &other) {
-  npusim_host::vector_issues(npusim_host::issues(A::bits(), npusim_host::accumulator_bits));
-  A out;
-  for (unsigned i = 0; i < A::size(); ++i) {
-    if constexpr (Accum<B>)
-      out.data[i] = npusim_host::wrapped_sub(acc.data[i], typename A::lane(other.data[i]));
-    else
-      out.data[i] = npusim_host::wrapped_sub(acc.data[i], typename A::lane(other));
-  }
-  return out;
+  return npusim_host::onto_lanes(acc, other, [](auto a, auto b) { return npusim_host::wrapped_sub(a, b); });
 }
 template <Accum A, Vector V> A sub(const A &acc, const V &v) { return sub(acc, A(v)); }
 template <Accum A> A neg(const A &acc) {
