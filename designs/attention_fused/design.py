@@ -463,3 +463,18 @@ def build(device="npu2", lq=512, lk=None, num_heads=2, num_kv_heads=None, **opti
     at_once = {"npu1": 1, "npu2": 2}[device]
     shape = Shape(lq, lk or lq, num_heads, num_kv_heads or num_heads, at_once, **options)
     return attention(shape)
+
+
+def objects(device="npu2", lkp=64, **_):
+    """What the object files are made of, {file: (source beside this file, flags)}, for build's arguments."""
+    flags = [f"-DBQ={lkp}", f"-DBK={lkp}", f"-DDK={SLICE}", f"-DDV={SLICE}"]
+    if device == "npu2":
+        flags.append("-DAIE_API_EMULATE_BFLOAT16_MMUL_WITH_BFP16")  # XDNA 2 multiplies in BFP16
+    return {OBJECT: ("../kernels/attention.cc", flags)}
+
+
+def options(device="npu2", **_):
+    """XRTBackend's arguments, for build's: no double buffering, and on XDNA 2 an ELF, which loads the cores anew each run."""
+    output = "elf" if device == "npu2" else "xclbin"
+    tiling = [1, 1, 1]  # every launch starts transfers of its own
+    return {"runtime_loop_tiling_sizes": tiling, "omit_pingpong": "all", "output_format": output, "instance_name": "attention_bf16"}
