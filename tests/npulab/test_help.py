@@ -22,6 +22,8 @@ from npusim.errors import DeviceError, ToolchainError
         ("'aie.tile' op allocated buffers exceeded available memory", ToolchainError, "64 KiB"),
         ("[AIE ERROR] _XAie_LoadProgMemSection(): Overflow of program memory", ToolchainError, "16 KiB"),
         ("Peano compiler not found in /x/bin/clang++", ToolchainError, "llvm-aie"),
+        ("No module named 'air.dialects'", ToolchainError, "mlir_air"),
+        ("aircc compilation failed:\nError: could not find aiecc in PATH", ToolchainError, "mlir_air"),
         ("No module named 'aie.extras.dialects.ext'", ToolchainError, "1.4"),
     ],
 )

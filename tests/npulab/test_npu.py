@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import npulab
-from npulab import backend, hardware, npu
+from npulab import backend, cache, hardware, npu
 from npulab.hardware import Found
 from npusim.devices import device
 from npusim.errors import DeviceError, ToolchainError
@@ -163,7 +163,7 @@ def test_a_failed_compilation_leaves_nothing_and_is_explained(real: SimpleNamesp
     real.compiler.error = RuntimeError("[aiecc] Compilation failed: allocated buffers exceeded available memory")
     with pytest.raises(ToolchainError, match="64 KiB"):
         npulab.run(build, [np.ones(4, np.int32)], warmup=0, iterations=1)
-    assert list(npu.cache_home().iterdir()) == []
+    assert list(cache.cache_home().iterdir()) == []
 
 
 def test_a_hang_is_a_device_error_with_advice(real: SimpleNamespace) -> None:

@@ -7,7 +7,8 @@ xdna-driver and FastFlowLM named beside each entry. Used for errors of the real 
 from __future__ import annotations
 
 import re
-from typing import Literal, NamedTuple
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
 
 from npusim.errors import DeviceError, NpuError, ToolchainError
 
@@ -93,6 +94,13 @@ ENTRIES: tuple[Entry, ...] = (
         "Xilinx/mlir-aie python/utils/compile/jit/compilabledesign.py",
     ),
     Entry(
+        r"No module named 'air\b|tool 'aircc' was not found|could not find aiecc",
+        "toolchain",
+        "MLIR-AIR is missing, or does not find the rest of the toolchain. The designs of MLIR-AIR need the wheel mlir_air beside "
+        "mlir_aie (see environment.yml); those of IRON do not.",
+        "Xilinx/mlir-air python/air/tools.py, tools/aircc/aircc.cpp",
+    ),
+    Entry(
         r"Peano|clang\+\+|llvm-aie",
         "toolchain",
         "The compiler for the cores (Peano, the wheel llvm-aie) is missing or refused the C++ source.",
@@ -119,3 +127,13 @@ def explained(error: BaseException, default: Literal["device", "toolchain"]) -> 
     kind = {"device": DeviceError, "toolchain": ToolchainError}[entry.kind if entry else default]
     advice = f"\n{entry.help}" if entry else "\n`python -m npulab doctor` checks the installation."
     return kind(message + advice)
+
+
+def guarded(call: Callable[[], Any], default: Literal["device", "toolchain"]) -> Any:
+    """What ``call`` gives, with errors of the toolchain or the device explained; what a design raises stays as it is."""
+    try:
+        return call()
+    except (NpuError, ValueError, TypeError, KeyboardInterrupt):
+        raise
+    except Exception as error:
+        raise explained(error, default) from error

@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from npulab import backend, npu
+from npulab.help import explained
 from npusim.errors import DesignError
 
 _PREFIX = "_npulab_design_"
@@ -26,8 +27,18 @@ def load(source: str | Path | ModuleType) -> ModuleType:
 
     Raises:
         DesignError: if there is no such file or module.
+        ToolchainError: if it is made with a package that is not installed here.
     """
     backend.current()
+    try:
+        return _load(source)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("aie", "air"):
+            raise
+        raise explained(error, "toolchain") from error
+
+
+def _load(source: str | Path | ModuleType) -> ModuleType:
     if isinstance(source, ModuleType):
         mine = source.__name__.startswith(_PREFIX)
         return _from_file(Path(str(source.__file__))) if mine else importlib.reload(source)

@@ -11,6 +11,9 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from npulab.record import si
 
@@ -46,6 +49,14 @@ class Timing:
         if self.noisy:
             words += ". Noisy: pin the clock with `xrt-smi configure --pmode turbo` and close other programs"
         return words
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a run on the NPU gives: every argument after the first run, and the timing."""
+
+    arrays: tuple[np.ndarray[Any, Any], ...]
+    timing: Timing
 
 
 def repeat(call: Callable[[], float | None], *, warmup: int = WARMUP, iterations: int = ITERATIONS) -> Timing:

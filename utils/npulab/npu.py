@@ -1,4 +1,4 @@
-"""The real path: compile a design with mlir-aie 1.4 and run it through XRT.
+"""The real path: compile a design with mlir-aie 1.4 and run it through XRT. Modules of MLIR-AIR go on to :mod:`npulab.npu_air`.
 
 Both kinds of design, an ``@iron.jit`` function and a ``build(device)`` function, become a ``CompilableDesign``. It is compiled
 into a folder named by what went in (the generated MLIR, the kernels' sources, the versions of the tools), not through the
@@ -10,43 +10,23 @@ Untested on hardware.
 
 from __future__ import annotations
 
-import hashlib
-import os
 import shutil
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from npulab import hardware, measure
-from npulab.help import explained
+from npulab import measure, npu_air
+from npulab.cache import cache_home, clear_cache, content_key
+from npulab.help import explained, guarded
+from npulab.measure import Measured
 from npusim.devices import Device
-from npusim.errors import NpuError, ToolchainError
+from npusim.errors import ToolchainError
+
+__all__ = ["clear_cache", "compilable", "compile_design", "is_callable_design", "run", "seconds_of"]
 
 KERNEL_NAME = "MLIR_AIE"
-
-
-@dataclass(frozen=True)
-class Measured:
-    """What a run on the NPU gives: every argument after the first run, and the timing."""
-
-    arrays: tuple[np.ndarray[Any, Any], ...]
-    timing: measure.Timing
-
-
-def cache_home() -> Path:
-    """Where compiled designs are kept: ``NPULAB_CACHE``, else a folder in the user's cache."""
-    return Path(os.environ.get("NPULAB_CACHE") or Path.home() / ".cache" / "npulab")
-
-
-def clear_cache() -> int:
-    """Remove every compiled design; returns how many there were."""
-    folders = [p for p in cache_home().glob("*") if p.is_dir()] if cache_home().exists() else []
-    for folder in folders:
-        shutil.rmtree(folder)
-    return len(folders)
 
 
 def is_callable_design(what: Any) -> bool:
@@ -55,13 +35,21 @@ def is_callable_design(what: Any) -> bool:
 
 
 def compilable(what: Any, on: Device, params: Mapping[str, Any]) -> Any:
-    """The toolchain's CompilableDesign of an @iron.jit function or of a ``build(device)`` function."""
+    """The toolchain's CompilableDesign of an @iron.jit function or of a ``build(device)`` function.
+
+    If the latter makes a module of MLIR-AIR, npu_air.Found leaves the code generator with it.
+    """
     if is_callable_design(what):
         return what.compilable.specialize(**params)
     from aie.utils.compile.jit import CompilableDesign
 
     def generate() -> Any:
-        return what(on.name, **params)
+        built = what(on.name, **params)
+        if npu_air.is_module(built):
+            raise npu_air.Found(built)
+        if type(built).__module__.startswith("npusim."):
+            raise ToolchainError("this design was loaded for the simulated NPU: load it again, after npulab.use('npu')")
+        return built
 
     return CompilableDesign(generate)
 
@@ -92,18 +80,6 @@ def _beside(file: Path) -> list[Path]:
     return [file, *sorted(p for p in file.parent.glob("*") if p.suffix in (".h", ".hpp"))]
 
 
-def content_key(mlir: str, sources: Sequence[bytes] | None) -> str | None:
-    """The name of what is made from these; None if the sources are not known, so that nothing may be reused."""
-    if sources is None:
-        return None
-    digest = hashlib.sha256(mlir.encode())
-    for name in ("mlir_aie", "llvm-aie"):
-        digest.update(f"{name}={hardware.version(name)}".encode())
-    for source in sources:
-        digest.update(hashlib.sha256(source).digest())
-    return digest.hexdigest()[:24]
-
-
 def compile_design(design: Any) -> Any:
     """Compile (or find compiled) and return the toolchain's NPUKernel.
 
@@ -111,7 +87,7 @@ def compile_design(design: Any) -> Any:
         ToolchainError: if the compiler is missing or refuses the design. What the design itself raises (ValueError,
             TypeError) comes through unchanged.
     """
-    mlir = str(_guard(design.generate_mlir, "toolchain"))
+    mlir = str(guarded(design.generate_mlir, "toolchain"))
     key = content_key(mlir, _sources())
     folder = cache_home() / (key or "uncached")
     xclbin, insts = folder / "final.xclbin", folder / "insts.bin"
@@ -120,23 +96,13 @@ def compile_design(design: Any) -> Any:
     if not (xclbin.exists() and insts.exists()):
         folder.mkdir(parents=True, exist_ok=True)
         try:
-            _guard(lambda: design.compile(xclbin_path=xclbin, inst_path=insts), "toolchain")
+            guarded(lambda: design.compile(xclbin_path=xclbin, inst_path=insts), "toolchain")
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
     from aie.utils import NPUKernel
 
     return NPUKernel(xclbin, insts, kernel_name=KERNEL_NAME)
-
-
-def _guard(call: Callable[[], Any], default: Any) -> Any:
-    """Call, with errors of the toolchain or the device explained; what the design raises stays as it is."""
-    try:
-        return call()
-    except (NpuError, ValueError, TypeError, KeyboardInterrupt):
-        raise
-    except Exception as error:
-        raise explained(error, default) from error
 
 
 def run(
@@ -150,11 +116,12 @@ def run(
 ) -> Measured:
     """Compile, run once on fresh tensors for the outputs, then time.
 
-    The timed repetitions work on the same tensors and do not refresh them, so their results are not looked at: a design that
-    reads what it writes gives its outputs in the first run only.
+    An IRON design's timed repetitions work on the same tensors and do not refresh them, so their results are not looked at: a
+    design that reads what it writes gives its outputs in the first run only.
 
     Raises:
         ToolchainError, DeviceError: with what the message means.
+        DesignError: if a design of MLIR-AIR does not say what its kernels are made of.
     """
     try:
         import aie.iron as iron
@@ -162,16 +129,27 @@ def run(
         raise explained(error, "toolchain") from error
     if hasattr(iron, "__npusim__"):
         raise ToolchainError("import aie gives the embedded package: choose the backend with npulab.use('npu') first")
-    kernel = compile_design(compilable(what, on, params))
+    try:
+        kernel = compile_design(compilable(what, on, params))
+    except npu_air.Found as found:
+        module = found.module
+    else:
+        return _run_kernel(kernel, args, warmup, iterations)
+    return npu_air.run(module, what, args, on, params, warmup=warmup, iterations=iterations)
+
+
+def _run_kernel(kernel: Any, args: Sequence[Any], warmup: int, iterations: int) -> Measured:
+    import aie.iron as iron
+
     arrays = [np.ascontiguousarray(a) for a in args]
-    tensors = _guard(lambda: [iron.tensor(a, dtype=a.dtype) for a in arrays], "device")
+    tensors = guarded(lambda: [iron.tensor(a, dtype=a.dtype) for a in arrays], "device")
 
     def once() -> float | None:
-        result = _guard(lambda: kernel(*tensors), "device")
+        result = guarded(lambda: kernel(*tensors), "device")
         return seconds_of(result)
 
     once()
-    outputs = tuple(np.array(_guard(tensor.numpy, "device")) for tensor in tensors)
+    outputs = tuple(np.array(guarded(tensor.numpy, "device")) for tensor in tensors)
     return Measured(outputs, measure.repeat(once, warmup=warmup, iterations=iterations))
 
 
