@@ -148,8 +148,10 @@ def test_a_kernels_source_is_part_of_what_is_compiled(real: SimpleNamespace, tmp
     assert compiled() == 2
     (tmp_path / "k.h").write_text("// a header beside it")
     assert compiled() == 3
+    (tmp_path / "part.cc").write_text("// a source that it may include")
+    assert compiled() == 4
     npulab.run(with_kernel(real, source_string="void k() { /* in a string */ }"), [x], warmup=0, iterations=1)
-    assert len(real.compiler.compiled) == 4
+    assert len(real.compiler.compiled) == 5
 
 
 def test_what_cannot_be_known_is_never_reused(real: SimpleNamespace) -> None:

@@ -76,8 +76,8 @@ def _sources() -> list[bytes] | None:
 
 
 def _beside(file: Path) -> list[Path]:
-    """A C++ source and the headers in its folder."""
-    return [file, *sorted(p for p in file.parent.glob("*") if p.suffix in (".h", ".hpp"))]
+    """A C++ source and all C++ in its folder: what it may include, sources as well as headers."""
+    return [file, *sorted(p for p in file.parent.glob("*") if p.suffix in (".h", ".hpp", ".cc", ".cpp"))]
 
 
 def compile_design(design: Any) -> Any:
