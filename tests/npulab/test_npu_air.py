@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import json
 import os
@@ -499,3 +500,20 @@ def test_the_fused_attentions_options_are_xrtbackends(fused: ModuleType, name: s
     module = fused.build(name, num_heads=2)
     assert f'"{options["instance_name"]}"' in str(module), "an ELF's kernel is named after the module's function"
     assert XRTBackend(**options).compile(module).machine is not None
+
+
+def test_the_fused_attention_goes_the_whole_way(real: SimpleNamespace) -> None:
+    """Its genuine source, with the embedded dialects in place of the real ones, and stand-ins for all that comes after."""
+    for name in [n for n in sys.modules if n.partition(".")[0] == "air"]:
+        del sys.modules[name]
+    with pytest.MonkeyPatch.context() as patched, finder.simulated("air"):
+        patched.setitem(sys.modules, "air.backend.xrt", real.xrt)
+        patched.setattr(real.xrt, "Module", importlib.import_module("air.ir").Module)
+        heads = np.ones((2, 512, 64), bfloat16)
+        got = npulab.run(REPOSITORY / "designs" / "attention_fused", [heads] * 4, outputs=[3], warmup=1, iterations=2)
+    assert got.name == "attention_fused" and got.output.shape == heads.shape and len(got.samples) == 2
+    (call,) = calls(real)
+    assert {"--target=aie2p-none-unknown-elf", "-DBQ=64", "-DDV=64"} <= set(call["arguments"])
+    (made,), (artifact,) = real.air.backends, real.air.loaded
+    assert (made.omit_pingpong, made.runtime_loop_tiling_sizes) == ("all", [1, 1, 1])
+    assert artifact.kernel == "main:attention_bf16" and artifact.output_binary.endswith("air.elf")
