@@ -198,8 +198,8 @@ def run(
 ) -> measure.Measured:
     """Compile a module that ``build`` has made, run it once for the outputs, then time.
 
-    Each run gets fresh copies of ``args``. What is timed is what XRTBackend times: from the kernel's start to its end, without
-    the copies.
+    Each run gets fresh copies of ``args``; what a design keeps in its cores' memory is left as the run before left it. What is
+    timed is what XRTBackend times: from the kernel's start to its end, without the copies.
 
     Raises:
         DesignError: if the design does not say what its kernels are made of.
