@@ -7,13 +7,13 @@ nothing in it is measured on a device but what is marked published.
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import npulab
+from designs.attention import report
 from designs.attention import run as running
 from designs.attention.parameters import NAMES, TILES, Name, Parameters
 from designs.kernels.calibration import POINTS
@@ -24,41 +24,36 @@ LENGTHS = (256, 512, 1024, 2048, 4096, 8192, 16384, 32768)
 HEADS = 12
 
 
-def available() -> list[Name]:
-    """The mappings whose packages are there."""
-    return [name for name in NAMES if importlib.util.find_spec(f"designs.attention_{name}") and _offered(name)]
-
-
-def _offered(name: Name) -> bool:
-    try:
-        running.mapping(name)
-    except AttributeError:
-        return False
-    return True
-
-
 def simulated(name: Name, device: str, length: int, **options: Any) -> dict[str, Any]:
-    """A row: milliseconds, GFLOP/s (full count), bytes and FLOP/B a level, busy share of every stage, the limiting one.
+    """A row: milliseconds, GFLOP/s (full count), bytes and FLOP/B a level, busy share of every stage, the limiting one; and what
+    was predicted from the description.
 
     ``options`` go to :func:`designs.attention.run.run`.
     """
-    of = running.mapping(name)
-    done = running.run(of, Parameters(lq=length, num_heads=HEADS), device, data=False, **options)
+    done = running.run(running.mapping(name), Parameters(lq=length, num_heads=HEADS), device, data=False, **options)
     assert done.run.traffic is not None and done.run.cycles is not None
-    slowest = running.limiting(done.run)
+    slowest, before = running.limiting(done.run), report.predicted(done)
     return {
         "mapping": name,
         "device": device,
         "length": length,
         "kind": "simulated",
         "clock_hz": done.run.device.clock_hz,
-        "tiles": of.tiles(done.parameters, device),
+        "tiles": before.description.tiles,
         "ms": _digits(done.run.seconds * 1e3),
         "gflops": _digits((done.run.flops_per_second or 0) / 1e9),
         "bytes": {level: [done.run.traffic[level].read, done.run.traffic[level].written] for level in LEVELS},
         "intensity": {level: _digits(done.run.intensity(level) or 0) for level in LEVELS},
         "stages": {use.name: {"busy": _digits(use.busy), "share": _digits(use.share)} for use in running.stages(done.run)},
         "limiting": slowest.name,
+        "predicted": {
+            "ms": _digits(before.seconds * 1e3),
+            "slowest": before.slowest,
+            "balance": _digits(before.balance),
+            "most_gflops": _digits(before.most_flops_per_second / 1e9),
+            "limit": before.limit,
+            "ridges": {level: _digits(before.ridge(level)) for level in LEVELS},
+        },
     }
 
 
@@ -102,7 +97,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     options.add_argument("--longest", type=int, default=LENGTHS[-1], help="leave out longer sequences")
     given = options.parse_args(argv)
     npulab.use("sim", quiet=True)
-    rows = [*table(available(), lengths=[n for n in LENGTHS if n <= given.longest]), *published()]
+    rows = [*table(NAMES, lengths=[n for n in LENGTHS if n <= given.longest]), *published()]
     if given.write:
         DATA.write_text("[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")
         return

@@ -34,11 +34,11 @@ def from_panels(rows, columns):
 # the host has row by row and the compute tiles in panels
 
 
-def through(fifo, name, column, walk):
-    """A fifo that goes on through a MemTile, in another layout."""
+def through(fifo, name, column, walk, depth=2):
+    """A fifo that goes on through a MemTile, with room for ``depth`` objects there, in another layout."""
     from aie.iron.device import Tile
 
-    return fifo.cons().forward(Tile(column, 1), name=name, dims_to_stream=walk)
+    return fifo.cons(depth).forward(Tile(column, 1), name=name, dims_to_stream=walk, depth=depth)
 
 
 def broadcast(name, column, rows, columns):

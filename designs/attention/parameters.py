@@ -220,13 +220,15 @@ def _iron(p: Parameters) -> Iterator[str]:
 def _fused(p: Parameters) -> Iterator[str]:
     stages, heads = p.tile("num_cascade_stages"), p.tile("num_heads_per_unroll")
     yield from _split(p)
+    if p.bq != p.tile("lkp"):
+        yield f"queries of a tile and keys of a block travel in the same buffers, got {p.bq} queries by {p.lkp} keys"
+    if stages < 2:
+        yield f"a cascade has at least two stages, got num_cascade_stages = {stages}"
     yield from _multiple(p, "lq", p.lq, p.tile("lqp"), "the queries of a launch")
     yield from _multiple(p, "lk", p.keys, p.tile("lkp") * stages, "a block of keys for every stage of the cascade")
     yield from _multiple(p, "num_heads", p.num_heads, heads, "the heads of a launch")
     yield from _multiple(p, "dk", p.dk, 64, "the width of K that a tile holds")
     yield from _multiple(p, "dv", p.width, 64, "the width of V that a tile holds")
-    if p.causal and p.bq != p.tile("lkp"):
-        yield f"a causal mask needs square blocks, got {p.bq} queries by {p.lkp} keys"
     if (p.window is not None or p.causal_skip) and not p.causal:
         yield "a window and skipped blocks belong to a causal mask"
     yield from _multiple(p, "window", p.window or 0, p.tile("lkp"), "the keys of a block")

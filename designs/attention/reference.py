@@ -38,11 +38,14 @@ def inputs(p: Parameters, seed: int = 0) -> tuple[Array, Array, Array]:
     return q, k, v
 
 
-def attention(q: Array, k: Array, v: Array, *, causal: bool = False) -> Array:
-    """softmax(Q Kᵀ / sqrt(dk)) V in fp32; shapes as :func:`inputs` gives them, the result (num_heads, lq, dv)."""
+def attention(q: Array, k: Array, v: Array, *, causal: bool = False, window: int | None = None) -> Array:
+    """softmax(Q Kᵀ / sqrt(dk)) V in fp32; shapes as :func:`inputs` gives them, the result (num_heads, lq, dv).
+
+    ``causal`` hides the keys after a query, ``window`` those that are so many or more before it, too.
+    """
     shared = len(q) // len(k)
     out = np.empty((len(q), q.shape[1], v.shape[2]), np.float32)
-    masked = np.triu(np.full((q.shape[1], k.shape[1]), -np.inf, np.float32), 1) if causal else None
+    masked = _mask(q.shape[1], k.shape[1], window) if causal else None
     for head, queries in enumerate(q):
         keys, values = (x[head // shared].astype(np.float32) for x in (k, v))
         s = queries.astype(np.float32) @ keys.T / np.float32(math.sqrt(q.shape[2]))
@@ -51,6 +54,13 @@ def attention(q: Array, k: Array, v: Array, *, causal: bool = False) -> Array:
         p = np.exp(s - s.max(axis=1, keepdims=True))
         out[head] = p @ values / p.sum(axis=1, keepdims=True)
     return out
+
+
+def _mask(queries: int, keys: int, window: int | None) -> Array:
+    """0 where a query sees a key, minus infinity elsewhere."""
+    i, j = np.ogrid[:queries, :keys]
+    hidden = (j > i) | (j <= i - window) if window else j > i
+    return np.where(hidden, np.float32(-np.inf), np.float32(0))
 
 
 @dataclass(frozen=True)

@@ -7,24 +7,18 @@ from html import escape
 
 from designs.attention import run as running
 from designs.attention.run import Outcome
-from npulab import roofline
+from npulab.prediction import Prediction, predict
 from npulab.record import LEVEL_NAMES, si
-from npulab.roofline import Roofline
 from npusim.report import LEVELS
 
 Rows = list[tuple[str, ...]]
 
 
-def roof(outcome: Outcome) -> Roofline:
-    """The whole device's memories over the tiles in use, reads and writes together; the ceiling is what the kernels reach on
-    tiles that never wait."""
-    of, p, device = outcome.mapping, outcome.parameters, outcome.run.device
-    return roofline.roofline(
-        device,
-        tiles=of.tiles(p, device.name),
-        flops_per_cycle_and_tile=of.flops_per_cycle_and_tile(p, device.name),
-        ceiling_source="calibrated kernels of this mapping, see designs.kernels.cycles",
-    )
+def predicted(outcome: Outcome) -> Prediction:
+    """From the mapping's description: the whole device's memories over the tiles in use, reads and writes together; the ceiling
+    is what the kernels reach on tiles that never wait."""
+    device = outcome.run.device
+    return predict(outcome.mapping.describe(outcome.parameters, device.name), device)
 
 
 def summary(outcome: Outcome) -> Rows:
@@ -35,23 +29,31 @@ def summary(outcome: Outcome) -> Rows:
         ("time", done.time_text),
         ("work", f"{p.flops:,} FLOP (full count, masked or not), {speed / 1e9:,.0f} GFLOP/s ({done.kind})"),
         ("result", str(outcome.error) if outcome.error else "timing only, nothing was computed"),
+        ("predicted", _prediction(outcome)),
     ]
     if done.parts:
         rows.append(("between", "loading the next program is not in the time: about 280 us each on a device (mlir-air e0b9a2963)"))
     return rows
 
 
+def _prediction(outcome: Outcome) -> str:
+    """The bound and the pace, in a line."""
+    before = predicted(outcome)
+    most = f"at most {si(before.most_flops_per_second, 'FLOP/s')} by the roofline (limited by {before.bound.limit_text})"
+    pace = f"{si(before.seconds, 's')} at the pace of the slowest ({before.slowest})"
+    return f"{most}; {pace}: {outcome.run.kind} {outcome.run.seconds / before.seconds:.2f} times that"
+
+
 def levels(outcome: Outcome) -> Rows:
-    """Bytes and operational intensity at each level, the ridge point, and which side of it that is."""
-    over = roof(outcome)
+    """Bytes and operational intensity at each level, the ridge point, and which side of it was predicted."""
+    before = predicted(outcome)
     rows: Rows = [("level", "read B", "written B", "FLOP/B", "ridge", "predicted")]
     for level in LEVELS:
         traffic, intensity = (outcome.run.traffic or {}).get(level), outcome.run.intensity(level)
         if traffic is None or intensity is None:
             continue
-        ridge = over.ridge(level)
-        bound = "compute bound" if intensity >= ridge else "bandwidth bound"
-        rows.append((LEVEL_NAMES[level], f"{traffic.read:,}", f"{traffic.written:,}", f"{intensity:.1f}", f"{ridge:.1f}", bound))
+        bytes_of_it = f"{traffic.read:,}", f"{traffic.written:,}"
+        rows.append((LEVEL_NAMES[level], *bytes_of_it, f"{intensity:.1f}", f"{before.ridge(level):.1f}", before.regime(level)))
     return rows
 
 
@@ -66,7 +68,7 @@ def stages(outcome: Outcome) -> Rows:
 
 def notes(outcome: Outcome) -> list[str]:
     """What the tables mean, in lines."""
-    over, lines = roof(outcome), []
+    over, lines = predicted(outcome).roofline, []
     lines.append(
         f"ridge points: {over.ceiling:,.0f} FLOP/cycle = {si(over.ceiling * over.device.clock_hz, 'FLOP/s')}, what the calibrated "
         f"kernels reach on {over.tiles} tiles that never wait, over the memories of the whole device, reads and writes together"

@@ -17,19 +17,12 @@ from ml_dtypes import bfloat16
 from designs.attention import formulas, reference
 from designs.attention.parameters import Name, Parameters
 from designs.kernels.models import KERNELS
+from npulab.prediction import Description, Phase, Stage
 from npulab.record import Run
 from npusim.devices import device as device_named
 from npusim.report import CoreUse, Report
 
 Array = np.ndarray[Any, np.dtype[Any]]
-
-
-class Stage(NamedTuple):
-    """What some compute tiles do for each block of ``bq`` queries and ``lkp`` keys, in core cycles (calibrated)."""
-
-    name: str
-    tiles: int
-    cycles: float
 
 
 class Launched(NamedTuple):
@@ -39,12 +32,23 @@ class Launched(NamedTuple):
     output: Array | None
 
 
+Waits = tuple[Mapping[str, float], int]
+"""What nothing overlaps with: core cycles by name, and tasks that the host starts meanwhile."""
+
+
+def never_waits(p: Parameters, device: str) -> Waits:
+    """For mappings whose host keeps ahead of the array."""
+    return {}, 0
+
+
 @dataclass(frozen=True)
 class MappingOfAttention:
     """A mapping: its stages, and how it is launched.
 
-    ``launch(p, device, q, k, v, how)`` runs it; q, k, v as :func:`reference.inputs` gives them, ``how`` are options of
-    :func:`npulab.run`, with ``data``. ``in_turn`` says that its stages do not run at the same time.
+    ``stages(p, device)`` says what the compute tiles do, in calibrated cycles of blocks of ``bq`` queries and ``lkp`` keys;
+    ``launch(p, device, q, k, v, how)`` runs it: q, k, v as :func:`reference.inputs` gives them, ``how`` are options of
+    :func:`npulab.run`, with ``data``. ``in_turn`` says that its stages are programs one after the other; ``waits`` what stands
+    between the rounds of the host.
     """
 
     name: Name
@@ -52,16 +56,22 @@ class MappingOfAttention:
     stages: Callable[[Parameters, str], Sequence[Stage]]
     launch: Callable[[Parameters, str, Array, Array, Array, dict[str, Any]], Launched]
     in_turn: bool = False
+    waits: Callable[[Parameters, str], Waits] = never_waits
 
-    def tiles(self, p: Parameters, device: str) -> int:
-        """Compute tiles in use."""
-        counts = [stage.tiles for stage in self.stages(p, device)]
-        return max(counts) if self.in_turn else sum(counts)
+    def describe(self, p: Parameters, device: str) -> Description:
+        """The mapping on paper, for :func:`npulab.predict`; ``p`` from :meth:`Parameters.of_mapping` for the device."""
+        programs, stages = formulas.streams(self.name, p, device), tuple(self.stages(p, device))
+        alone, tasks = self.waits(p, device)
+        if not self.in_turn:
+            ((name, streams),) = programs.items()
+            return Description(f"attention_{self.name}", p.flops, (Phase(name, streams, stages, alone, tasks),))
+        turns = zip(programs.items(), stages, strict=True)
+        return Description(f"attention_{self.name}", p.flops, tuple(Phase(name, own, (stage,)) for (name, own), stage in turns))
 
-    def flops_per_cycle_and_tile(self, p: Parameters, device: str) -> float:
-        """The ceiling that the kernels set: FLOP a cycle of a tile that never waits."""
-        cycles = sum(stage.cycles for stage in self.stages(p, device))
-        return 2 * p.bq * p.tile("lkp") * (p.dk + p.width) / cycles
+
+def blocks(p: Parameters) -> int:
+    """Blocks of ``bq`` queries and ``lkp`` keys, all heads."""
+    return p.num_heads * (p.lq // p.bq) * (p.keys // p.tile("lkp"))
 
 
 def kernel_cycles(p: Parameters, device: str, *names: str, **dims: int) -> int:
@@ -122,7 +132,7 @@ def run(
     done = launched.run.having(flops=p.flops, name=f"attention_{of.name}")
     if launched.output is None:
         return Outcome(of, p, done)
-    truth = reference.attention(q, k, v, causal=p.causal)
+    truth = reference.attention(q, k, v, causal=p.causal, window=p.window)
     return Outcome(of, p, done, launched.output, reference.error(launched.output, truth, done.device.family))
 
 
@@ -164,7 +174,8 @@ class Use(NamedTuple):
 
 
 def stages(of: Run) -> list[Use]:
-    """The stages of a simulated run, or of the runs of a chain: cores with the same program together."""
+    """The stages of a simulated run, or of the runs of a chain: cores with the same program, or in the same row of a herd,
+    together."""
     if of.parts:
         return [
             use._replace(share=part.times * part.run.seconds / of.seconds)
@@ -173,8 +184,14 @@ def stages(of: Run) -> list[Use]:
         ]
     groups: dict[str, list[CoreUse]] = {}
     for core in of.cores:
-        groups.setdefault(core.name, []).append(core)
+        groups.setdefault(stage_of(core.name), []).append(core)
     return [_use(name, cores, of.report) for name, cores in groups.items() if of.report is not None]
+
+
+def stage_of(core: str) -> str:
+    """The name of a worker; of a core of a herd, ``attention[2,1] of segment[1,0]``, the herd's and the row's."""
+    herd = re.match(r"(\w+)\[\d+,(\d+)\]", core)
+    return f"{herd[1]}, row {herd[2]}" if herd else core
 
 
 def _use(name: str, cores: list[CoreUse], report: Report) -> Use:

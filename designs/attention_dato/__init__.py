@@ -12,19 +12,20 @@ from typing import Any
 import npulab
 from designs.attention import run as running
 from designs.attention.parameters import Parameters
-from designs.attention.run import Array, Launched, MappingOfAttention, Outcome, Stage, kernel_cycles
+from designs.attention.run import Array, Launched, MappingOfAttention, Outcome, kernel_cycles
+from npulab.prediction import Stage
 
 DESIGN = Path(__file__).with_name("design.py")
 
 
 def stages(p: Parameters, device: str) -> tuple[Stage, ...]:
     """A tile each in every pipeline, all at the same time; Q is sent by the tile that makes the scores."""
-    tiles = p.tile("num_q_tiles")
+    tiles, blocks = p.tile("num_q_tiles"), running.blocks(p)
     return (
-        Stage("send_and_score", tiles, kernel_cycles(p, device, "zero_scores", "matmul_qk")),
-        Stage("softmax", tiles, kernel_cycles(p, device, "online_softmax")),
-        Stage("weighted_sum", tiles, kernel_cycles(p, device, "zero_output", "matmul_pv")),
-        Stage("accumulate", tiles, kernel_cycles(p, device, "accumulate_output")),
+        Stage("send_and_score", tiles, kernel_cycles(p, device, "zero_scores", "matmul_qk"), blocks),
+        Stage("softmax", tiles, kernel_cycles(p, device, "online_softmax"), blocks),
+        Stage("weighted_sum", tiles, kernel_cycles(p, device, "zero_output", "matmul_pv"), blocks),
+        Stage("accumulate", tiles, kernel_cycles(p, device, "accumulate_output"), blocks),
     )
 
 

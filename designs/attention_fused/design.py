@@ -1,9 +1,9 @@
 """FlashAttention in one herd: O = softmax(Q Kᵀ / sqrt(dk)) V, head by head, the scores never leaving a core.
 
-A segment works on one head, with a herd of QUERY_TILES x STAGES cores: column tx owns a tile of queries, row ty a range of
-keys. Each stage's K and V blocks come through a MemTile and are broadcast to the four cores of its row. After its range a
-core holds an unnormalised output O with running maxima m and sums l; the rows merge these down the cascade, and row 0
-divides and sends the result. On XDNA 2 two heads run at once, two segments of 4x4 cores; on XDNA 1 one.
+A segment works on one head, with a herd of num_q_tiles x num_cascade_stages cores: column tx owns a tile of queries, row ty
+(a stage) a range of keys. Each stage's K and V blocks come through a MemTile and are broadcast to the cores of its row.
+After its range a core holds an unnormalised output O with running maxima m and sums l; the rows merge these down the
+cascade, and row 0 divides and sends the result. On XDNA 2 two heads run at once, two segments of 4x4 cores; on XDNA 1 one.
 
 Q travels with K: every stage needs all query tiles, and each core keeps the one of its column. A launch is one block of
 lqp queries of the heads that run at once (and, where dv is wider than a tile, one slice of V's columns).
@@ -21,7 +21,6 @@ from air.dialects.memref import AllocOp, DeallocOp, load, store
 from air.dialects.scf import for_, yield_
 from air.ir import *
 
-QUERY_TILES = STAGES = 4
 SLICE = 64  # columns of the slices that dk and dv are cut into
 PANEL = 8  # columns that lie together in a core's tile
 OBJECT = "attention.o"
@@ -29,13 +28,13 @@ OBJECT = "attention.o"
 
 @dataclass(frozen=True)
 class Shape:
-    """Sizes in elements; ``heads_at_once`` is the number of segments: 2 on XDNA 2, 1 on XDNA 1."""
+    """Sizes in elements; ``num_heads_per_unroll`` heads run at once, each in a segment: 2 on XDNA 2, 1 on XDNA 1."""
 
     lq: int
     lk: int
     num_heads: int
     num_kv_heads: int
-    heads_at_once: int
+    num_heads_per_unroll: int
     dk: int = 64
     dv: int = 64
     causal: bool = False
@@ -43,16 +42,20 @@ class Shape:
     window: int | None = None
     lqp: int = 256  # queries of a launch
     lkp: int = 64  # keys of a block, and queries of a tile: both travel in the same buffers
+    num_q_tiles: int = 4  # columns of a herd
+    num_cascade_stages: int = 4  # rows of a herd
 
     def __post_init__(self):
+        stages, at_once = self.num_cascade_stages, self.num_heads_per_unroll
         rules = [
-            (self.lqp == QUERY_TILES * self.lkp, f"lqp = {self.lqp} is not {QUERY_TILES} tiles of lkp = {self.lkp} rows"),
+            (self.num_cascade_stages > 1, "a cascade has at least two stages: num_cascade_stages = 1"),
+            (self.lqp == self.num_q_tiles * self.lkp, f"lqp = {self.lqp} is not {self.num_q_tiles} tiles of lkp = {self.lkp} rows"),
             (self.lkp % PANEL == 0, f"lkp = {self.lkp} is not a multiple of the {PANEL} rows that a core multiplies"),
             (self.lq % self.lqp == 0, f"lq = {self.lq} is not a multiple of the {self.lqp} queries of a launch"),
-            (self.lk % (STAGES * self.lkp) == 0, f"lk = {self.lk} is not a multiple of {STAGES} stages of {self.lkp} keys"),
+            (not self.lk % (stages * self.lkp), f"lk = {self.lk} is not a multiple of {stages} stages of {self.lkp} keys"),
             (self.dk % SLICE == 0, f"dk = {self.dk} is not a multiple of {SLICE}"),
             (self.dv % SLICE == 0, f"dv = {self.dv} is not a multiple of {SLICE}"),
-            (self.num_heads % self.heads_at_once == 0, f"{self.num_heads} heads do not fill {self.heads_at_once} segments"),
+            (not self.num_heads % at_once, f"{self.num_heads} heads do not fill {at_once} segments"),
             (self.num_heads % self.num_kv_heads == 0, f"{self.num_heads} heads cannot share {self.num_kv_heads} of K and V"),
             (not self.causal or self.lq == self.lk, f"a causal mask needs lq = lk, got {self.lq} and {self.lk}"),
             (not self.causal_skip or self.causal, "causal_skip leaves out what a causal mask hides: it needs causal=True"),
@@ -66,7 +69,7 @@ class Shape:
     @property
     def chunks(self):
         """Blocks of keys that a stage goes through."""
-        return self.lk // (STAGES * self.lkp)
+        return self.lk // (self.num_cascade_stages * self.lkp)
 
     @property
     def slices(self):
@@ -146,14 +149,14 @@ def declare_kernels(shape, t):
 
 def declare_channels(shape):
     """DDR to MemTile (``In``), MemTile to a row of cores (broadcast), core to core (cascade), and the way back."""
-    heads = shape.heads_at_once
-    for stage in range(STAGES):
+    heads, columns, stages = shape.num_heads_per_unroll, shape.num_q_tiles, shape.num_cascade_stages
+    for stage in range(stages):
         for name in ("QK", "V"):
             Channel(f"{name}In_{stage}", size=[heads])
-            Channel(f"{name}_{stage}", size=[heads, 1, 1], broadcast_shape=[heads, 1, QUERY_TILES])
+            Channel(f"{name}_{stage}", size=[heads, 1, 1], broadcast_shape=[heads, 1, columns])
     for name in ("cascade_o", "cascade_m", "cascade_l"):
-        channel(name, size=[QUERY_TILES, STAGES - 1], channel_type="npu_cascade")
-    Channel("Gather", size=[QUERY_TILES, 1])
+        channel(name, size=[columns, stages - 1], channel_type="npu_cascade")
+    Channel("Gather", size=[columns, 1])
     Channel("Out", size=[heads])
 
 
@@ -163,16 +166,16 @@ def declare_channels(shape):
 def send_head(shape, head, position, q, k, v):
     """All transfers of one head of a launch: its queries to every stage, and each stage's range of K and V."""
     lx, ly, lz = position
-    group, at_once = shape.num_heads // shape.num_kv_heads, shape.heads_at_once
+    group, at_once = shape.num_heads // shape.num_kv_heads, shape.num_heads_per_unroll
     (dk_slices, dv_slices), rows = shape.slices, shape.chunks * shape.lkp
     queries = affine_of(lambda x, y: (y * at_once + head) * (shape.lq * shape.dk) + x * (shape.lqp * shape.dk), lx, ly)
     segment = ConstantOp(IndexType.get(), head)
-    for stage in range(STAGES):
+    for stage in range(shape.num_cascade_stages):
         ChannelPut(
             f"QKIn_{stage}", q, indices=[segment], offsets=[0, queries],
-            sizes=[QUERY_TILES, dk_slices, shape.lkp, SLICE], strides=[shape.lkp * shape.dk, SLICE, shape.dk, 1],
+            sizes=[shape.num_q_tiles, dk_slices, shape.lkp, SLICE], strides=[shape.lkp * shape.dk, SLICE, shape.dk, 1],
         )  # fmt: skip
-    for stage in range(STAGES):
+    for stage in range(shape.num_cascade_stages):
         keys = affine_of(
             lambda y, first=stage * rows * shape.dk: AffineExpr.get_floor_div(y * at_once + head, group) * (shape.lk * shape.dk)
             + first,
@@ -182,7 +185,7 @@ def send_head(shape, head, position, q, k, v):
             f"QKIn_{stage}", k, indices=[segment], offsets=[0, keys],
             sizes=[shape.chunks, dk_slices, shape.lkp, SLICE], strides=[shape.lkp * shape.dk, SLICE, shape.dk, 1],
         )  # fmt: skip
-    for stage in range(STAGES):
+    for stage in range(shape.num_cascade_stages):
         values = affine_of(
             lambda y, z, first=stage * rows * SLICE: (AffineExpr.get_floor_div(y * at_once + head, group) * dv_slices + z) * (shape.lk * SLICE)
             + first,
@@ -197,7 +200,7 @@ def send_head(shape, head, position, q, k, v):
 def receive_head(shape, head, position, out):
     """The output of one head of a launch: a block of lqp rows and SLICE columns."""
     at = affine_of(
-        lambda x, y, z: ((y * shape.heads_at_once + head) * shape.slices[1] + z) * (shape.lq * SLICE)
+        lambda x, y, z: ((y * shape.num_heads_per_unroll + head) * shape.slices[1] + z) * (shape.lq * SLICE)
         + x * (shape.lqp * SLICE),
         *position,
     )
@@ -224,17 +227,17 @@ def relay(shape, source, target, buffer, turns, seg):
 
 def relay_all(shape, t, seg):
     """Every stage's queries and keys through one buffer, its values through another."""
-    turns = shape.slices[0] * (QUERY_TILES + shape.chunks)
-    for stage in range(STAGES):
+    turns = shape.slices[0] * (shape.num_q_tiles + shape.chunks)
+    for stage in range(shape.num_cascade_stages):
         relay(shape, f"QKIn_{stage}", f"QK_{stage}", AllocOp(t.staged, [], []), turns, seg)
-    for stage in range(STAGES):
+    for stage in range(shape.num_cascade_stages):
         relay(shape, f"VIn_{stage}", f"V_{stage}", AllocOp(t.staged, [], []), shape.chunks, seg)
 
 
 def gather(shape, t, seg):
     """Put the query tiles of row 0 together and send them to DDR."""
     whole = AllocOp(t.gathered, [], [])
-    for tile in range(QUERY_TILES):
+    for tile in range(shape.num_q_tiles):
         ChannelGet(
             "Gather", whole, indices=[tile, 0],
             offsets=[tile * shape.lkp, 0], sizes=[shape.lkp, SLICE], strides=[SLICE, 1],
@@ -288,7 +291,7 @@ class Core:
 
     def receive(self, name, buffer):
         """The next tile of this row's channel."""
-        for stage in range(STAGES):
+        for stage in range(self.shape.num_cascade_stages):
             self.at_stage(stage, lambda s=stage: ChannelGet(f"{name}_{s}", buffer, indices=[self.seg, self.ty, self.tx]))
 
     def run(self):
@@ -296,7 +299,7 @@ class Core:
         CallOp([], "zero_output", [self.output])
         CallOp([], "zero_sums", [self.l])
         CallOp([], "lowest_maxima", [self.m])
-        for tile in range(QUERY_TILES):
+        for tile in range(self.shape.num_q_tiles):
             mine = compare("eq", number(self.tx), constant(tile))
             for kept in self.queries:
                 self.receive("QK", self.qk)
@@ -356,7 +359,8 @@ class Core:
 
     def merge(self):
         """Down the cascade: the last row begins, each other row adds its part, row 0 divides and sends."""
-        self.at_stage(STAGES - 1, self.pass_on, lambda: self.at_stage(0, self.finish, self.merge_and_pass_on))
+        last = self.shape.num_cascade_stages - 1
+        self.at_stage(last, self.pass_on, lambda: self.at_stage(0, self.finish, self.merge_and_pass_on))
 
     def pass_on(self):
         """Put O, m and l to the core below."""
@@ -387,21 +391,20 @@ class Core:
         )  # fmt: skip
 
     def count(self):
-        """Launches count the slices of V, then the groups of heads, then the blocks of queries: counter[2], [1], [0]."""
-        limits = (self.shape.slices[1], self.shape.num_heads // self.shape.heads_at_once)
-        self.increment(2, limits, 1)
+        """Launches count the slices of V, then the groups of heads, then the blocks of queries: counter[2], [1], [0]. The last
+        launch leaves zeros, as the first one of the next run needs them."""
+        shape = self.shape
+        self.increment(2, (shape.lq // shape.lkp, shape.num_heads // shape.num_heads_per_unroll, shape.slices[1]))
 
-    def increment(self, place, limits, by):
+    def increment(self, place, limits):
         """Add to a digit of the counter; at its limit start anew and carry."""
-        following = arith.AddIOp(load(self.counter, [place]), constant(by)).result
-        if place == 0:
-            store(following, self.counter, [0])
-            return
-        limit = constant(limits[2 - place])
+        step, limit = self.shape.num_q_tiles if place == 0 else 1, constant(limits[place])
+        following = arith.AddIOp(load(self.counter, [place]), constant(step)).result
 
         def carry():
             store(constant(0), self.counter, [place])
-            self.increment(place - 1, limits, QUERY_TILES if place == 1 else 1)
+            if place > 0:
+                self.increment(place - 1, limits)
 
         then(compare("slt", following, limit), lambda: store(following, self.counter, [place]))
         then(compare("sge", following, limit), carry)
@@ -417,7 +420,7 @@ def segment_body(shape, t, seg):
     kinds = [t.query, t.output, t.scores, t.output, t.row, t.row, t.counter]
     buffers = [AllocOp(kind, [], []) for kind in kinds]
 
-    @herd(name="attention", sizes=[QUERY_TILES, STAGES], operands=[*queries, *buffers, seg], link_with=OBJECT)
+    @herd(name="attention", sizes=[shape.num_q_tiles, shape.num_cascade_stages], operands=[*queries, *buffers, seg], link_with=OBJECT)
     def herd_body(tx, ty, _columns, _rows, *given):
         *memory, segment_index = given
         kept, rest = memory[: len(queries)], memory[len(queries) :]
@@ -440,27 +443,27 @@ def attention(shape):
     k_type = memref([shape.num_kv_heads, shape.lk, shape.dk])
     v_type = memref([shape.num_kv_heads * dv_slices, shape.lk, SLICE])
     out_type = memref([shape.num_heads * dv_slices, shape.lq, SLICE])
-    grid = [shape.lq // shape.lqp, shape.num_heads // shape.heads_at_once, dv_slices]
+    grid = [shape.lq // shape.lqp, shape.num_heads // shape.num_heads_per_unroll, dv_slices]
 
     @FuncOp.from_py_func(q_type, k_type, v_type, out_type)
     def attention_bf16(q, k, v, out):
         @launch(operands=[q, k, v, out], sizes=grid)
         def launch_body(lx, ly, lz, _nx, _ny, _nz, q, k, v, out):
             position = (lx, ly, lz)
-            for head in range(shape.heads_at_once):
+            for head in range(shape.num_heads_per_unroll):
                 send_head(shape, head, position, q, k, v)
 
-            @segment(name="head", operands=[], sizes=[shape.heads_at_once, 1])
+            @segment(name="head", operands=[], sizes=[shape.num_heads_per_unroll, 1])
             def each(seg_x, _seg_y, _segments, _one):
                 segment_body(shape, t, seg_x)
 
-            for head in range(shape.heads_at_once):
+            for head in range(shape.num_heads_per_unroll):
                 receive_head(shape, head, position, out)
 
 
-def build(device="npu2", lq=512, lk=None, num_heads=2, num_kv_heads=None, **options):
+def build(device="npu2", lq=512, lk=None, num_heads=2, num_kv_heads=None, num_heads_per_unroll=None, **options):
     """The module for a device and sizes; ``options`` are the other fields of Shape. ValueError names a rule that fails."""
-    at_once = {"npu1": 1, "npu2": 2}[device]
+    at_once = num_heads_per_unroll or {"npu1": 1, "npu2": 2}[device]
     shape = Shape(lq, lk or lq, num_heads, num_kv_heads or num_heads, at_once, **options)
     return attention(shape)
 

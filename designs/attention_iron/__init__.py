@@ -10,21 +10,35 @@ from pathlib import Path
 from typing import Any
 
 import npulab
+from designs.attention import formulas
 from designs.attention import run as running
 from designs.attention.parameters import Parameters
-from designs.attention.run import Array, Launched, MappingOfAttention, Outcome, Stage, kernel_cycles
+from designs.attention.run import Array, Launched, MappingOfAttention, Outcome, Waits, kernel_cycles
+from npulab.prediction import Stage
+from npusim.devices import device as device_named
 
 DESIGN = Path(__file__).with_name("design.py")
 
 
 def stages(p: Parameters, device: str) -> tuple[Stage, ...]:
-    """A tile each in every pipeline, all at the same time."""
-    tiles = p.tile("num_q_tiles")
+    """A tile each in every pipeline, all at the same time; blocks that a causal mask hides altogether are skipped."""
+    tiles, (blocks, most) = p.tile("num_q_tiles"), formulas.iron_blocks(p)
     return (
-        Stage("scores", tiles, kernel_cycles(p, device, "zero_scores", "matmul_qk")),
-        Stage("softmax", tiles, kernel_cycles(p, device, "online_softmax_rows")),
-        Stage("output", tiles, kernel_cycles(p, device, "rescale_output", "matmul_pv")),
+        Stage("scores", tiles, kernel_cycles(p, device, "zero_scores", "matmul_qk"), blocks, most),
+        Stage("softmax", tiles, kernel_cycles(p, device, "online_softmax_rows"), blocks, most),
+        Stage("output", tiles, kernel_cycles(p, device, "rescale_output", "matmul_pv"), blocks, most),
     )
+
+
+def waits(p: Parameters, device: str) -> Waits:
+    """A group of queries after the other: the host starts its transfers and waits, the pipelines fill and run empty."""
+    padded, parts = p.padded(), p.tile("num_q_tiles") // 4
+    groups = p.num_heads * padded.lq // p.tile("lqp")
+    cycles = [stage.cycles for stage in stages(p, device)]
+    hop = 2 * p.bq * max(p.dk, p.tile("lkp")) / device_named(device).stream_bytes_per_cycle
+    # Q, S, P and O each come through a MemTile: in and out. While the host starts the transfer of O, the array works.
+    filling = sum(cycles) - max(cycles) + 8 * hop + kernel_cycles(p, device, "divide_output")
+    return {"filling and emptying the pipelines": groups * filling}, groups * (parts + 2)
 
 
 def launch(p: Parameters, device: str, q: Array, k: Array, v: Array, how: dict[str, Any]) -> Launched:
@@ -53,7 +67,7 @@ def launch(p: Parameters, device: str, q: Array, k: Array, v: Array, how: dict[s
     return Launched(done, output)
 
 
-MAPPING = MappingOfAttention("iron", "IRON: pipelines of three tiles, scores through MemTiles", stages, launch)
+MAPPING = MappingOfAttention("iron", "IRON: pipelines of three tiles, scores through MemTiles", stages, launch, waits=waits)
 
 
 def run(parameters: Parameters, device: str = "npu2", **how: Any) -> Outcome:

@@ -120,11 +120,13 @@ def output(p_in, v_in, r_in, o_out, loops, causal, *functions):
         o_out.release(1)
 
 
-def pipeline(i, column, loops, bq, bk, causal, scale, q, k, v, o, of):
+def pipeline(i, column, loops, bq, bk, causal, scale, q, k, v, o, of, depths):
     """The workers of pipeline i; its scores pass the MemTile of a column."""
     s, p = (ObjectFifo(array(bq, bk), name=f"{name}{i}") for name in "sp")
-    s_rows = through(s, f"s{i}_rows", column, from_panels(bq, bk))
-    p_panels = through(p, f"p{i}_panels", column, to_panels(bq, bk))
+    (s_made, s_between, s_taken), (p_made, p_between, p_taken) = depths
+    s_out, p_out = s.prod(s_made), p.prod(p_made)
+    s_in = through(s, f"s{i}_rows", column, from_panels(bq, bk), s_between).cons(s_taken)
+    p_in = through(p, f"p{i}_panels", column, to_panels(bq, bk), p_between).cons(p_taken)
     r = ObjectFifo(array(bq), name=f"r{i}")
     m, l = (Buffer(array(bq), name=f"{name}{i}") for name in "ml")
     first = of("zero_scores", "matmul_qk", "mask_causal", "mask_keys")
@@ -132,9 +134,9 @@ def pipeline(i, column, loops, bq, bk, causal, scale, q, k, v, o, of):
     third = of("zero_output", "rescale_output", "matmul_pv", "divide_output")
     state, a, b, c = [scale, m, l], *loops
     ends = [
-        [q.cons(), k.cons(), s.prod(), a, causal, bk, *first],
-        [s_rows.cons(), p.prod(), r.prod(), b, causal, *state, *second],
-        [p_panels.cons(), v.cons(), r.cons(), o.prod(), c, causal, *third],
+        [q.cons(), k.cons(), s_out, a, causal, bk, *first],
+        [s_in, p_out, r.prod(), b, causal, *state, *second],
+        [p_in, v.cons(), r.cons(), o.prod(), c, causal, *third],
     ]
     stages = zip((scores, softmax, output), ends, (2, 3, 4))
     return [Worker(stage, e, tile=Tile(i, row)) for stage, e, row in stages]
@@ -180,9 +182,13 @@ def attention(
     bq: CompileTime[int] = 64,
     bk: CompileTime[int] = 64,
     d: CompileTime[int] = 64,
+    s_depths: CompileTime[tuple] = (2, 2, 2),
+    p_depths: CompileTime[tuple] = (2, 2, 2),
 ):
     """q, o: (num_heads, lq, d); k, v: (num_kv_heads, lk, d), of which the
-    first ``keys`` keys count; scale = log2(e) / sqrt(d)."""
+    first ``keys`` keys count; scale = log2(e) / sqrt(d). How many blocks of
+    scores and of P there is room for: in the tile that makes them, in the
+    MemTile, in the tile that takes them."""
     if lq % (bq * pipelines) or lk % bk:
         raise ValueError(f"pad lq = {lq} to {bq * pipelines} and lk = {lk} to {bk}")
     places, ready, of = PLACES[pipelines], WorkerRuntimeBarrier(), kernels(bq, bk, d)
@@ -197,7 +203,7 @@ def attention(
         ]
         loops = [[numbers, ready, i, pipelines, causal] for numbers in own]
         ends = (q_ways[i // 4][1][i % 4], k_all, v_all, o_ways[i // 4][1][i % 4])
-        workers += pipeline(i, column, loops, bq, bk, causal, scale, *ends, of)
+        workers += pipeline(i, column, loops, bq, bk, causal, scale, *ends, of, (s_depths, p_depths))
         buffers += own
     numbers = [lq // (bq * pipelines), lk // bk, keys]
     rounds = list(walks(lq, lk, d, num_heads, num_kv_heads, 4 * bq * d, pipelines // 4))

@@ -13,7 +13,8 @@ import numpy as np
 import npulab
 from designs.attention import run as running
 from designs.attention.parameters import Parameters
-from designs.attention.run import Array, Launched, MappingOfAttention, Outcome, Stage, kernel_cycles
+from designs.attention.run import Array, Launched, MappingOfAttention, Outcome, kernel_cycles
+from npulab.prediction import Stage
 from npulab.record import Run
 from npusim.devices import device as device_named
 
@@ -36,18 +37,25 @@ def heads_at_once(p: Parameters) -> int:
 
 
 def stages(p: Parameters, device: str) -> tuple[Stage, ...]:
-    """Every tile, one stage after the other; softmax at the rate of whole blocks."""
-    tiles, block = device_named(device).compute_tiles, p.bq * p.tile("lkp")
-    if p.keys <= 4096:
-        rows = 4096 // p.keys or 1
-        softmax = kernel_cycles(p, device, "softmax_rows", ROWS=rows, COLS=p.keys) * block / (rows * p.keys)
-    else:
-        softmax = kernel_cycles(p, device, "softmax_stats", "softmax_apply", ROWS=32, COLS=128) * block / 4096
+    """The tiles of all columns at each product, all tiles at softmax; in blocks of 64 queries by 64 keys."""
+    of, tiles = device_named(device), p.tile("num_q_tiles")
+    blocks, units = running.blocks(p), p.num_heads * p.lq // p.tile("lqp")
+    columns = min(of.columns, units)
+    product = {"tiles": columns * tiles, "blocks": blocks, "most": -(-units // columns) * (p.keys // p.tile("lkp"))}
     return (
-        Stage("scores", tiles, kernel_cycles(p, device, "zero_scores", "matmul_qk")),
-        Stage("softmax", tiles, softmax),
-        Stage("output", tiles, kernel_cycles(p, device, "matmul_pv")),
+        Stage("scores", cycles=kernel_cycles(p, device, "zero_scores", "matmul_qk"), **product),
+        Stage("softmax", of.compute_tiles, _softmax_cycles(p, device), blocks),
+        Stage("output", cycles=kernel_cycles(p, device, "matmul_pv"), **product),
     )
+
+
+def _softmax_cycles(p: Parameters, device: str) -> float:
+    """Of a block: whole rows, or pieces of long rows twice."""
+    block = p.bq * p.tile("lkp")
+    if p.keys > 4096:
+        return kernel_cycles(p, device, "softmax_stats", "softmax_apply", ROWS=32, COLS=128) * block / 4096
+    rows = 4096 // p.keys or 1
+    return kernel_cycles(p, device, "softmax_rows", ROWS=rows, COLS=p.keys) * block / (rows * p.keys)
 
 
 def launch(p: Parameters, device: str, q: Array, k: Array, v: Array, how: dict[str, Any]) -> Launched:

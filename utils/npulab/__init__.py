@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from npulab.execute import design, last, machine, run
     from npulab.loading import load
     from npulab.npu import clear_cache
+    from npulab.prediction import Description, Phase, Stage, Stream, predict
     from npulab.prose import numbers
     from npulab.record import Run
     from npulab.sources import source
@@ -33,6 +34,11 @@ _HOMES = {
     "last": "execute",
     "chain": "chains",
     "clear_cache": "npu",
+    "predict": "prediction",
+    "Description": "prediction",
+    "Phase": "prediction",
+    "Stage": "prediction",
+    "Stream": "prediction",
     "Run": "record",
     "source": "sources",
     "numbers": "prose",
@@ -49,6 +55,11 @@ __all__ = [
     "last",
     "chain",
     "clear_cache",
+    "predict",
+    "Description",
+    "Phase",
+    "Stage",
+    "Stream",
     "Run",
     "source",
     "numbers",

@@ -95,8 +95,8 @@ class Roofline:
 _KINDS: dict[Level, Literal["shim", "mem", "core"]] = {"ddr": "shim", "memtile": "mem", "l1": "core"}
 
 
-def _all_channels(of: Device, tiles: int) -> dict[Level, tuple[int, int]]:
-    """(channels that read from the level, channels that write to it) of every level."""
+def all_channels(of: Device, tiles: int) -> dict[Level, tuple[int, int]]:
+    """(DMA channels that read from the level, that write to it) of every level, for so many compute tiles."""
     return {
         "ddr": (of.columns * of.shim.mm2s.value, of.columns * of.shim.s2mm.value),
         "memtile": (of.columns * of.mem.mm2s.value, of.columns * of.mem.s2mm.value),
@@ -144,7 +144,7 @@ def roofline(
         flops_per_cycle_and_tile = 2.0 * of.macs.value[dtype]
     else:
         source = ceiling_source
-    used = {**_all_channels(of, count), **(channels or {})}
+    used = {**all_channels(of, count), **(channels or {})}
     return Roofline(
         of,
         dtype,

@@ -10,7 +10,8 @@ from designs.attention.parameters import Parameters
 from designs.attention.run import Outcome
 
 DEVICES = ("npu1", "npu2")
-NAMES = ("layerwise", "dato", "iron")
+NAMES = ("layerwise", "dato", "iron", "fused")
+MASKED = ("layerwise", "iron", "fused")
 
 
 @lru_cache(maxsize=64)

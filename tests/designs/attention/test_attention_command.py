@@ -19,6 +19,7 @@ STAGES = {
     "layerwise": ("score", "softmax_rows", "weighted_sum"),
     "dato": ("send_and_score", "softmax", "weighted_sum", "accumulate"),
     "iron": ("scores", "softmax", "output"),
+    "fused": ("attention, row 0", "attention, row 1", "attention, row 2", "attention, row 3"),
 }
 
 
@@ -37,6 +38,8 @@ def test_the_table_says_all(name: str, device: str, capsys: pytest.CaptureFixtur
         "DDR (shim DMA)",
         "MemTile DMA",
         "compute-tile DMA",
+        "FLOP/s by the roofline (limited by ",
+        "at the pace of the slowest (",
         "to the byte what the closed formulas say",
         "limiting stage: ",
         *STAGES[name],

@@ -80,9 +80,11 @@ def test_layer_by_layer() -> None:
 
 def test_the_parts_of_layer_by_layer_add_up() -> None:
     p = of("layerwise", 512)
-    parts = formulas.layerwise_programs(p)
+    parts = {name: formulas.moved(own) for name, own in formulas.streams("layerwise", p).items()}
     assert list(parts) == ["scores", "softmax", "output"]
-    assert formulas.total(parts.values()) == formulas.traffic("layerwise", p)
+    for level, moved in formulas.traffic("layerwise", p).items():
+        assert moved.read == sum(part[level].read for part in parts.values())
+        assert moved.written == sum(part[level].written for part in parts.values())
     assert parts["softmax"]["ddr"].read == parts["softmax"]["ddr"].written == 2 * 12 * 512 * 512
 
 
@@ -109,5 +111,5 @@ def test_padding_moves_more() -> None:
 
 def test_heads_that_share_keys_move_the_same() -> None:
     """Each head's pass over its K and V is counted, whoever else uses them."""
-    for mapping in formulas.FORMULAS:
+    for mapping in formulas.PROGRAMS:
         assert formulas.traffic(mapping, of(mapping, 512, num_kv_heads=4)) == formulas.traffic(mapping, of(mapping, 512))

@@ -87,7 +87,10 @@ def test_what_no_mapping_can_do(given: dict[str, int], words: str) -> None:
         ("fused", "npu2", {"lq": 300}, "lq = 300 is no multiple of 256, the queries of a launch"),
         ("fused", "npu2", {"lk": 384}, "lk = 384 is no multiple of 256, a block of keys for every stage"),
         ("fused", "npu2", {"num_heads": 3}, "num_heads = 3 is no multiple of 2, the heads of a launch"),
-        ("fused", "npu2", {"causal": True, "lkp": 32}, "a causal mask needs square blocks"),
+        ("fused", "npu2", {"lkp": 32}, "travel in the same buffers, got 64 queries by 32 keys"),
+        ("fused", "npu2", {"num_cascade_stages": 1}, "a cascade has at least two stages, got num_cascade_stages = 1"),
+        ("fused", "npu2", {"dk": 96}, "dk = 96 is no multiple of 64"),
+        ("fused", "npu2", {"causal": True, "window": 100}, "window = 100 is no multiple of 64"),
         ("fused", "npu2", {"window": 128}, "belong to a causal mask"),
     ],
 )  # fmt: skip

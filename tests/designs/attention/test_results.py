@@ -12,7 +12,7 @@ from designs.attention import run as running
 from designs.attention.parameters import Parameters
 from designs.attention.run import Outcome
 from designs.kernels.numerics import attention, variant
-from tests.designs.attention.runs import DEVICES, NAMES, outcome
+from tests.designs.attention.runs import DEVICES, MASKED, NAMES, outcome
 
 TYPICAL = {"npu1": 0.01, "npu2": 0.06}
 """Relative L1 error: bf16 storage on XDNA 1; BFP16 products and the linear exponential on XDNA 2 (published: 4 to 5.5 %)."""
@@ -37,7 +37,7 @@ def test_right(name: str, device: str, length: int) -> None:
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("name", ["layerwise", "iron"])
+@pytest.mark.parametrize("name", MASKED)
 @pytest.mark.parametrize("length", [256, 512, 1024])
 def test_causal(name: str, device: str, length: int) -> None:
     holds(outcome(name, device, lq=length, causal=True))
@@ -53,8 +53,29 @@ def test_heads_share_keys_and_values(name: str, device: str, heads: int, kv_head
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("name", NAMES)
 def test_other_numbers_of_keys_than_of_queries(name: str, device: str) -> None:
-    holds(outcome(name, device, lq=512, lk=128, num_heads=1))
-    holds(outcome(name, device, lq=256, lk=640, num_heads=1))
+    fewer, more = (256, 768) if name == "fused" else (128, 640)
+    holds(outcome(name, device, lq=512, lk=fewer))
+    holds(outcome(name, device, lq=256, lk=more))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"causal": True, "causal_skip": True},
+        {"causal": True, "window": 128},
+        {"causal": True, "window": 192, "causal_skip": True},
+        {"dk": 128},
+        {"dk": 128, "dv": 64, "causal": True},
+        {"dk": 64, "dv": 128, "num_kv_heads": 1},
+    ],
+    ids=str,
+)
+def test_what_only_the_fused_mapping_has(device: str, given: dict[str, int]) -> None:
+    """Skipped blocks, a window, heads wider than a tile."""
+    done = outcome("fused", device, lq=512, **given)
+    holds(done)
+    assert done.output is not None and done.output.shape == (2, 512, done.parameters.width)
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -72,21 +93,32 @@ def test_long_rows_are_softmaxed_in_pieces(device: str) -> None:
         holds(outcome("layerwise", device, lq=lq, lk=lk, num_heads=1), largest=TYPICAL[device] + 0.005)
 
 
-@pytest.mark.parametrize(("name", "given"), [("dato", {"kv_sharing": 2}), ("iron", {"lqp": 256, "num_q_tiles": 4}), ("iron", {"lkp": 32})])
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("dato", {"kv_sharing": 2}),
+        ("iron", {"lqp": 256, "num_q_tiles": 4}),
+        ("iron", {"lkp": 32}),
+        ("fused", {"lqp": 128, "lkp": 32}),
+        ("fused", {"num_cascade_stages": 3, "lk": 384}),
+        ("fused", {"num_cascade_stages": 2, "causal": True}),
+        ("fused", {"num_q_tiles": 2, "lqp": 128, "num_heads_per_unroll": 1}),
+    ],
+)
 def test_pieces_of_other_sizes(name: str, given: dict[str, int]) -> None:
     holds(outcome(name, "npu2", lq=256, **given))
 
 
 @pytest.mark.parametrize(("device", "arithmetic"), [("npu1", "bf16-tables"), ("npu2", "bfp16-linear")])
-@pytest.mark.parametrize(("name", "block"), [("iron", 64), ("dato", 32)])
-def test_arithmetic(name: str, block: int, device: str, arithmetic: str) -> None:
+@pytest.mark.parametrize(("name", "stages", "block"), [("iron", 1, 64), ("dato", 1, 32), ("fused", 4, 64)])
+def test_arithmetic(name: str, stages: int, block: int, device: str, arithmetic: str) -> None:
     """What the study of numerics computes with the device's arithmetic and the mapping's blocks, but for some last bits (DATO
     rounds P V of a block before it is added)."""
     done = outcome(name, device, lq=512)
     q, k, v = (x.astype(np.float32) for x in reference.inputs(done.parameters))
     assert done.output is not None
     for head in range(2):
-        want = attention(variant(arithmetic), q[head], k[head], v[head], stages=1, block=block)
+        want = attention(variant(arithmetic), q[head], k[head], v[head], stages=stages, block=block)
         got = done.output[head].astype(np.float32)
         assert np.abs(got - want).max() <= 0.015 * np.abs(want).max()
 
@@ -97,7 +129,7 @@ def test_each_kind_of_input_counts() -> None:
     q, k, v = reference.inputs(p)
     changed = v.copy()
     changed[0, 130] += 8
-    for name in ("iron", "layerwise"):
+    for name in MASKED:
         before, after = (running.run(running.mapping(name), p, "npu1", inputs=(q, k, x)).output for x in (v, changed))
         assert before is not None and after is not None
         assert np.array_equal(before[:, :130], after[:, :130])

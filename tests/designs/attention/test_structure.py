@@ -22,15 +22,15 @@ def machines(name: str, device: str, **given: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize(("name", "rows"), [("layerwise", 4), ("dato", 4), ("iron", 3)])
+@pytest.mark.parametrize(("name", "rows"), [("layerwise", 4), ("dato", 4), ("iron", 3), ("fused", 4)])
 def test_tiles(name: str, rows: int, device: str) -> None:
     """24 of 32 tiles for the IRON mapping on XDNA 2 and 12 of 16 on XDNA 1; all of them for the others."""
     for machine in machines(name, device):
         assert {(c.tile.col, c.tile.row) for c in machine.cores} == {
             (col, row) for col in range(COLUMNS[device]) for row in range(2, 2 + rows)
         }
-    p = Parameters().of_mapping(name, device)  # type: ignore[arg-type]
-    assert running.mapping(name).tiles(p, device) == rows * COLUMNS[device]  # type: ignore[arg-type]
+    p = Parameters(num_heads=8).of_mapping(name, device)  # type: ignore[arg-type]
+    assert running.mapping(name).describe(p, device).tiles == rows * COLUMNS[device]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -95,30 +95,29 @@ def test_a_stream_of_k_for_each_pipeline_does_not_fit(device: str, sharing: int)
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("name", NAMES)
 def test_stages_cost_what_they_are_predicted_to(name: str, device: str) -> None:
-    """Cycles of the kernels in a run, over the blocks that it goes through, are those of the description, but for what is done
-    once for a block of queries."""
-    done = outcome(name, device, data=False, lq=1024, num_heads=2)
-    p = done.parameters
-    blocks = p.num_heads * (p.lq // p.bq) * (p.keys // p.tile("lkp"))
+    """Cycles of the kernels in a run are those of the description, of all tiles of a stage and of its busiest one, but for what
+    is done once for a block of queries."""
+    done = outcome(name, device, data=False, lq=8192 if name == "fused" else 1024)
     runs = [part.run for part in done.run.parts] or [done.run]
     cores = [core for run in runs for core in run.cores]
     ticks = runs[0].report.ticks_per_cycle  # type: ignore[union-attr]
-    spent: dict[str, float] = {}
+    spent: dict[str, list[float]] = {}
     for core in cores:
         kernels = sum(t for kernel, (_, t) in core.kernels.items() if kernel != "scalar code") / ticks
-        spent[core.name] = spent.get(core.name, 0) + kernels
-    described = [stage.cycles for stage in done.mapping.stages(p, device)]
-    for (_, cycles), predicted in zip(spent.items(), described, strict=True):
-        assert cycles / blocks == pytest.approx(predicted, rel=0.05)
+        spent.setdefault(running.stage_of(core.name), []).append(kernels)
+    for cycles, stage in zip(spent.values(), done.mapping.stages(done.parameters, device), strict=True):
+        assert len(cycles) == stage.tiles
+        assert sum(cycles) == pytest.approx(stage.work, rel=0.05)
+        assert max(cycles) == pytest.approx(stage.longest, rel=0.05)
 
 
 def test_designs_are_pure() -> None:
-    """Nothing but IRON, numpy and what the designs share, itself pure: the text that runs on the NPU."""
+    """Nothing but IRON or AIR, numpy and what the designs share, itself pure: the text that runs on the NPU."""
     folder = Path(running.__file__).parents[1]
     for file in [*(folder / f"attention_{name}" / "design.py" for name in NAMES), folder / "attention" / "iron.py"]:
         imports = [line.split()[1] for line in file.read_text().splitlines() if line.strip().startswith(("import ", "from "))]
         roots = {module.split(".")[0] for module in imports} - {"designs"}
-        assert roots <= {"aie", "numpy", "ml_dtypes", "pathlib", "contextlib", "itertools"}, file
+        assert roots <= {"aie", "air", "numpy", "ml_dtypes", "pathlib", "contextlib", "itertools", "dataclasses", "math"}, file
         assert {m for m in imports if m.startswith("designs")} <= {"designs.attention.iron"}
 
 

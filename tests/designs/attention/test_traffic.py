@@ -10,7 +10,7 @@ import pytest
 from designs.attention import formulas
 from designs.attention import run as running
 from npusim.report import Traffic
-from tests.designs.attention.runs import DEVICES, NAMES, outcome
+from tests.designs.attention.runs import DEVICES, MASKED, NAMES, outcome
 
 GRID: list[dict[str, Any]] = [
     {"lq": 256, "num_heads": 1},
@@ -22,6 +22,17 @@ GRID: list[dict[str, Any]] = [
     {"lq": 2048, "num_heads": 5},
     {"lq": 1024, "lk": 4224, "num_heads": 2},
     {"lq": 256, "dk": 32, "num_heads": 4},
+]
+FUSED_GRID: list[dict[str, Any]] = [
+    {"lq": 256, "num_heads": 4},
+    {"lq": 256, "num_heads": 12, "num_kv_heads": 4},
+    {"lq": 512, "lk": 256, "num_heads": 8, "num_kv_heads": 2},
+    {"lq": 768, "lk": 1280},
+    {"lq": 1024, "num_heads": 12},
+    {"lq": 256, "dk": 128},
+    {"lq": 512, "dk": 64, "dv": 128},
+    {"lq": 256, "lk": 384, "num_cascade_stages": 3},
+    {"lq": 256, "lqp": 128, "lkp": 32},
 ]
 CAUSAL: list[dict[str, Any]] = [
     {"lq": 256, "num_heads": 3},
@@ -35,17 +46,22 @@ def shown(given: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("given", GRID, ids=shown)
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [(name, given) for name in NAMES for given in (FUSED_GRID if name == "fused" else GRID)],
+    ids=lambda x: x if isinstance(x, str) else shown(x),
+)
 def test_every_byte(name: str, device: str, given: dict[str, Any]) -> None:
     done = outcome(name, device, data=False, **given)
     assert done.run.traffic == formulas.traffic(done.mapping.name, done.parameters)
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("name", ["layerwise", "iron"])
+@pytest.mark.parametrize("name", MASKED)
 @pytest.mark.parametrize("given", CAUSAL, ids=shown)
 def test_every_byte_under_a_mask(name: str, device: str, given: dict[str, Any]) -> None:
+    if name == "fused" and given["num_heads"] % 2:
+        given = {**given, "num_heads": given["num_heads"] + 1}
     done = outcome(name, device, data=False, causal=True, **given)
     assert done.run.traffic == formulas.traffic(done.mapping.name, done.parameters)
 
@@ -60,7 +76,7 @@ def test_every_byte_of_padded_lengths(device: str, length: int) -> None:
 @pytest.mark.parametrize("device", DEVICES)
 def test_each_program_of_layer_by_layer(device: str) -> None:
     done = outcome("layerwise", device, data=False, lq=512, num_heads=8)
-    parts = formulas.layerwise_programs(done.parameters)
+    parts = {name: formulas.moved(own) for name, own in formulas.streams("layerwise", done.parameters, device).items()}
     assert {part.run.name: part.run.traffic for part in done.run.parts} == parts
 
 
