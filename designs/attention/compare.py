@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,23 +18,26 @@ from designs.attention import report
 from designs.attention import run as running
 from designs.attention.parameters import NAMES, TILES, Name, Parameters
 from designs.kernels.calibration import POINTS
+from npusim.costs import Costs
 from npusim.report import LEVELS
 
 DATA = Path(__file__).with_name("comparison.json")
 LENGTHS = (256, 512, 1024, 2048, 4096, 8192, 16384, 32768)
 HEADS = 12
+NO_HOST = Costs().having(task_push=0, task_push_first=0)
+"""Transfers that the host starts in no time: what the array alone would do."""
 
 
 def simulated(name: Name, device: str, length: int, **options: Any) -> dict[str, Any]:
-    """A row: milliseconds, GFLOP/s (full count), bytes and FLOP/B a level, busy share of every stage, the limiting one; and what
-    was predicted from the description.
+    """A row: milliseconds, GFLOP/s (full count), bytes and FLOP/B a level, busy share of every stage, the limiting one; what was
+    predicted from the description; and where the array waits for the host, milliseconds if its tasks cost no time.
 
     ``options`` go to :func:`designs.attention.run.run`.
     """
     done = running.run(running.mapping(name), Parameters(lq=length, num_heads=HEADS), device, data=False, **options)
     assert done.run.traffic is not None and done.run.cycles is not None
     slowest, before = running.limiting(done.run), report.predicted(done)
-    return {
+    row = {
         "mapping": name,
         "device": device,
         "length": length,
@@ -55,6 +59,10 @@ def simulated(name: Name, device: str, length: int, **options: Any) -> dict[str,
             "ridges": {level: _digits(before.ridge(level)) for level in LEVELS},
         },
     }
+    if any(phase.tasks for phase in before.description.phases):
+        free = running.run(done.mapping, Parameters(lq=length, num_heads=HEADS), device, data=False, **{**options, "costs": NO_HOST})
+        row["ms_without_host"] = _digits(free.run.seconds * 1e3)
+    return row
 
 
 def published() -> list[dict[str, Any]]:
@@ -77,6 +85,44 @@ def published() -> list[dict[str, Any]]:
                 }
             )
     return rows
+
+
+# ---- fused over streaming
+
+
+@dataclass(frozen=True)
+class Gain:
+    """How many times faster the fused mapping is than the IRON one: as simulated, if the host's tasks cost no time, and what is
+    published (least, most); ``tiles`` is how many times more compute tiles it uses."""
+
+    device: str
+    length: int
+    simulated: float
+    without_host: float
+    tiles: float
+    published: tuple[float, float] | None
+
+    @property
+    def per_tile(self) -> float:
+        """The simulated gain of a tile."""
+        return self.simulated / self.tiles
+
+
+PUBLISHED_GAINS = {256: (3.91, 3.91), **dict.fromkeys((1024, 2048, 4096, 8192, 16384, 32768), (1.95, 2.01))}
+"""On XDNA 2, by length, from a published review of the case study (arXiv 2026), which gives 3.91 and a range."""
+
+
+def gains(rows: Iterable[Mapping[str, Any]]) -> list[Gain]:
+    """Of every device and length in a table of :func:`simulated` rows."""
+    of = {(r["mapping"], r["device"], r["length"]): r for r in rows if r["kind"] == "simulated"}
+    found = []
+    for name, device, length in of:
+        if name == "fused":
+            fused, iron = of[name, device, length], of["iron", device, length]
+            ms, free = iron["ms"] / fused["ms"], iron["ms_without_host"] / fused["ms_without_host"]
+            published = PUBLISHED_GAINS.get(length) if device == "npu2" else None
+            found.append(Gain(device, length, ms, free, fused["tiles"] / iron["tiles"], published))
+    return found
 
 
 def _digits(value: float) -> float:
@@ -104,6 +150,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     for row in rows:
         last = row.get("limiting") or row["source"]
         print(f"{row['mapping']:10} {row['device']} {row['length']:6} {row['ms']:10.4g} ms {row['gflops']:7.4g} GFLOP/s  {row['kind']}  {last}")
+    for gain in gains(rows):
+        said = f", published {gain.published[0]} to {gain.published[1]}" if gain.published else ""
+        print(
+            f"fused over IRON {gain.device} {gain.length:6} {gain.simulated:.2f} simulated ({gain.per_tile:.2f} a tile), "
+            f"{gain.without_host:.2f} without the host's time{said}"
+        )
 
 
 if __name__ == "__main__":

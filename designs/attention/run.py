@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,7 +47,7 @@ class MappingOfAttention:
 
     ``stages(p, device)`` says what the compute tiles do, in calibrated cycles of blocks of ``bq`` queries and ``lkp`` keys;
     ``launch(p, device, q, k, v, how)`` runs it: q, k, v as :func:`reference.inputs` gives them, ``how`` are options of
-    :func:`npulab.run`, with ``data``. ``in_turn`` says that its stages are programs one after the other; ``waits`` what stands
+    :func:`npulab.run`, with ``data``. ``kernels`` are what each stage of a pipeline calls for a block; ``in_turn`` says that its stages are programs one after the other; ``waits`` what stands
     between the rounds of the host.
     """
 
@@ -55,6 +55,7 @@ class MappingOfAttention:
     title: str
     stages: Callable[[Parameters, str], Sequence[Stage]]
     launch: Callable[[Parameters, str, Array, Array, Array, dict[str, Any]], Launched]
+    kernels: Mapping[str, Sequence[str]] = field(default_factory=dict)
     in_turn: bool = False
     waits: Callable[[Parameters, str], Waits] = never_waits
 

@@ -18,15 +18,19 @@ from npulab.prediction import Stage
 DESIGN = Path(__file__).with_name("design.py")
 
 
+KERNELS = {
+    "send_and_score": ("zero_scores", "matmul_qk"),
+    "softmax": ("online_softmax",),
+    "weighted_sum": ("zero_output", "matmul_pv"),
+    "accumulate": ("accumulate_output",),
+}
+"""What each stage calls for a block."""
+
+
 def stages(p: Parameters, device: str) -> tuple[Stage, ...]:
     """A tile each in every pipeline, all at the same time; Q is sent by the tile that makes the scores."""
     tiles, blocks = p.tile("num_q_tiles"), running.blocks(p)
-    return (
-        Stage("send_and_score", tiles, kernel_cycles(p, device, "zero_scores", "matmul_qk"), blocks),
-        Stage("softmax", tiles, kernel_cycles(p, device, "online_softmax"), blocks),
-        Stage("weighted_sum", tiles, kernel_cycles(p, device, "zero_output", "matmul_pv"), blocks),
-        Stage("accumulate", tiles, kernel_cycles(p, device, "accumulate_output"), blocks),
-    )
+    return tuple(Stage(name, tiles, kernel_cycles(p, device, *called), blocks) for name, called in KERNELS.items())
 
 
 def launch(p: Parameters, device: str, q: Array, k: Array, v: Array, how: dict[str, Any]) -> Launched:
@@ -52,7 +56,7 @@ def launch(p: Parameters, device: str, q: Array, k: Array, v: Array, how: dict[s
     return Launched(done, done.output.reshape(p.num_heads, p.lq, p.width) if data else None)
 
 
-MAPPING = MappingOfAttention("dato", "DATO: tasks that stream to each other, scores between neighbours", stages, launch)
+MAPPING = MappingOfAttention("dato", "DATO: tasks that stream to each other, scores between neighbours", stages, launch, KERNELS)
 
 
 def run(parameters: Parameters, device: str = "npu2", **how: Any) -> Outcome:

@@ -114,22 +114,10 @@ def walks(lq, lk, heads, kv_heads, pipelines, sharing, bq, d):
 
 @iron.jit
 def attention(
-    q: In,
-    k: In,
-    v: In,
-    o: Out,
-    *,
-    lq: CompileTime[int],
-    lk: CompileTime[int],
-    num_heads: CompileTime[int],
-    num_kv_heads: CompileTime[int],
-    scale: CompileTime[float],
-    pipelines: CompileTime[int] = 8,
-    sharing: CompileTime[int] = 4,
-    bq: CompileTime[int] = 32,
-    bk: CompileTime[int] = 32,
-    d: CompileTime[int] = 64,
-):
+    q: In, k: In, v: In, o: Out, *, lq: CompileTime[int], lk: CompileTime[int], num_heads: CompileTime[int],
+    num_kv_heads: CompileTime[int], scale: CompileTime[float], pipelines: CompileTime[int] = 8,
+    sharing: CompileTime[int] = 4, bq: CompileTime[int] = 32, bk: CompileTime[int] = 32, d: CompileTime[int] = 64,
+):  # fmt: skip
     """q, o: (num_heads, lq, d); k, v: (num_kv_heads, lk, d); the scores are
     multiplied with scale = log2(e) / sqrt(d)."""
     if lq % (bq * pipelines) or lk % bk:

@@ -62,12 +62,15 @@ def waits(p: Parameters, device: str) -> Waits:
     launches = p.num_heads // heads * (p.lq // p.tile("lqp")) * (p.width // SLICE)
     tile = 2 * p.bq * SLICE / device_named(device).stream_bytes_per_cycle  # cycles of one on a stream
     size = {"DK": SLICE, "DV": SLICE}
+    turns = launches * p.keys // p.tile("lkp") // rows
     merges = (rows - 1) * kernel_cycles(p, device, "merge_partials", **size) + kernel_cycles(p, device, "divide_output", **size)
     alone = {
-        "queries and the first keys coming in": launches * (columns * (p.dk // SLICE) + 2) * tile,
+        "queries and first keys coming in": launches * (columns * (p.dk // SLICE) + 2) * tile,
         "merging down the cascade": launches * merges,
         "output going out": launches * 2 * tile,
     }
+    if p.dk > SLICE:  # a core has room for one slice of K: the next one comes when it is through
+        alone["other slices of K coming in"] = turns * (p.dk // SLICE - 1) * tile
     return alone, launches * heads * 3 * rows
 
 

@@ -20,25 +20,35 @@ from npusim.devices import device as device_named
 DESIGN = Path(__file__).with_name("design.py")
 
 
+KERNELS = {
+    "scores": ("zero_scores", "matmul_qk"),
+    "softmax": ("online_softmax_rows",),
+    "output": ("rescale_output", "matmul_pv"),
+}
+"""What each stage calls for a block."""
+
+
 def stages(p: Parameters, device: str) -> tuple[Stage, ...]:
     """A tile each in every pipeline, all at the same time; blocks that a causal mask hides altogether are skipped."""
     tiles, (blocks, most) = p.tile("num_q_tiles"), formulas.iron_blocks(p)
-    return (
-        Stage("scores", tiles, kernel_cycles(p, device, "zero_scores", "matmul_qk"), blocks, most),
-        Stage("softmax", tiles, kernel_cycles(p, device, "online_softmax_rows"), blocks, most),
-        Stage("output", tiles, kernel_cycles(p, device, "rescale_output", "matmul_pv"), blocks, most),
-    )
+    return tuple(Stage(name, tiles, kernel_cycles(p, device, *called), blocks, most) for name, called in KERNELS.items())
 
 
 def waits(p: Parameters, device: str) -> Waits:
-    """A group of queries after the other: the host starts its transfers and waits, the pipelines fill and run empty."""
-    padded, parts = p.padded(), p.tile("num_q_tiles") // 4
+    """A group of queries after the other: the host starts its transfers and waits, the pipelines fill and run empty; keys that
+    a mask hides from all of the group come by at the pace of their stream."""
+    padded, tiles = p.padded(), p.tile("num_q_tiles")
     groups = p.num_heads * padded.lq // p.tile("lqp")
     cycles = [stage.cycles for stage in stages(p, device)]
     hop = 2 * p.bq * max(p.dk, p.tile("lkp")) / device_named(device).stream_bytes_per_cycle
     # Q, S, P and O each come through a MemTile: in and out. While the host starts the transfer of O, the array works.
     filling = sum(cycles) - max(cycles) + 8 * hop + kernel_cycles(p, device, "divide_output")
-    return {"filling and emptying the pipelines": groups * filling}, groups * (parts + 2)
+    _, seen = formulas.iron_blocks(p)
+    hidden = groups * (padded.keys // p.tile("lkp")) - seen
+    alone = {"filling and emptying the pipelines": groups * filling}
+    if hidden:
+        alone["hidden keys coming by"] = hidden * 2 * p.tile("lkp") * p.dk / device_named(device).stream_bytes_per_cycle
+    return alone, groups * (tiles // 4 + 2)
 
 
 def launch(p: Parameters, device: str, q: Array, k: Array, v: Array, how: dict[str, Any]) -> Launched:
@@ -67,7 +77,7 @@ def launch(p: Parameters, device: str, q: Array, k: Array, v: Array, how: dict[s
     return Launched(done, output)
 
 
-MAPPING = MappingOfAttention("iron", "IRON: pipelines of three tiles, scores through MemTiles", stages, launch, waits=waits)
+MAPPING = MappingOfAttention("iron", "IRON: pipelines of three tiles, scores through MemTiles", stages, launch, KERNELS, waits=waits)
 
 
 def run(parameters: Parameters, device: str = "npu2", **how: Any) -> Outcome:

@@ -166,25 +166,12 @@ def walks(lq, lk, d, heads, kv_heads, part, parts):
 
 @iron.jit
 def attention(
-    q: In,
-    k: In,
-    v: In,
-    o: Out,
-    *,
-    lq: CompileTime[int],
-    lk: CompileTime[int],
-    keys: CompileTime[int],
-    num_heads: CompileTime[int],
-    num_kv_heads: CompileTime[int],
-    scale: CompileTime[float],
-    causal: CompileTime[bool] = False,
-    pipelines: CompileTime[int] = 8,
-    bq: CompileTime[int] = 64,
-    bk: CompileTime[int] = 64,
-    d: CompileTime[int] = 64,
-    s_depths: CompileTime[tuple] = (2, 2, 2),
-    p_depths: CompileTime[tuple] = (2, 2, 2),
-):
+    q: In, k: In, v: In, o: Out, *, lq: CompileTime[int], lk: CompileTime[int], keys: CompileTime[int],
+    num_heads: CompileTime[int], num_kv_heads: CompileTime[int], scale: CompileTime[float],
+    causal: CompileTime[bool] = False, pipelines: CompileTime[int] = 8, bq: CompileTime[int] = 64,
+    bk: CompileTime[int] = 64, d: CompileTime[int] = 64,
+    s_depths: CompileTime[tuple] = (2, 2, 2), p_depths: CompileTime[tuple] = (2, 2, 2),
+):  # fmt: skip
     """q, o: (num_heads, lq, d); k, v: (num_kv_heads, lk, d), of which the
     first ``keys`` keys count; scale = log2(e) / sqrt(d). How many blocks of
     scores and of P there is room for: in the tile that makes them, in the

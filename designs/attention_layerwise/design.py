@@ -7,20 +7,14 @@ tile, sends to all what they share (K or V), joins what they make, and
 changes layouts on the way: rows in DDR, panels of eight columns in L1.
 """
 
-from itertools import zip_longest
-
 import aie.iron as iron
 from aie.helpers.dialects.scf import if_
-from aie.helpers.taplib import TensorAccessPattern
 from aie.iron import Buffer, CompileTime, In, Out, Program, Runtime, Worker
 from aie.iron.controlflow import range_
 from aie.iron.device import Tile
 
-from designs.attention.iron import array, as_it_lies, broadcast, join, kernels, piece, row_kernels, run_in_turn, split
-
-TILES, B = 4, 64  # compute tiles of a column; rows and columns of a block
-UNIT = TILES * B  # rows that a column works on at a time
-LONGEST = 4096  # elements of a row that softmax can hold
+from designs.attention.iron import array, as_it_lies, broadcast, join, kernels, row_kernels, run_in_turn, split
+from designs.attention_layerwise.walks import LONGEST, TILES, UNIT, B, product_walks, softmax_walks
 
 
 def score(q_in, k_in, s_out, units, blocks, number, zero, multiply, mask):
@@ -81,61 +75,6 @@ def product_sequence(a, b, c, a_ends, b_ends, c_ends, rounds):
 def softmax_sequence(s, p, s_ends, p_ends, rounds):
     """P = softmax(S)."""
     run_in_turn(rounds, [(s, end) for end in s_ends], [(p, end) for end in p_ends])
-
-
-def runs(column, columns, heads, kv_heads, lq, lk):
-    """The units of a column, every ``columns``-th, in runs that one transfer
-    can walk: (first unit, how many, its head of K, heads of K from one to the
-    next)."""
-    units = range(column, heads * lq // UNIT, columns)
-    own = [unit * UNIT // lq * kv_heads // heads for unit in units]
-    most = 64 if columns * UNIT * lk <= 2**21 else 1  # passes; elements between them
-    at = 0
-    while at < len(units):
-        apart, end = own[min(at + 1, len(own) - 1)] - own[at], at + 1
-        while end < len(units) and end - at < most and own[end] - own[end - 1] == apart:
-            end += 1
-        yield units[at], end - at, own[at], apart
-        at = end
-
-
-def product_walks(columns, heads, kv_heads, lq, lk, d):
-    """For each round the walks of every column: through Q or O, through K or
-    V, through S or P."""
-    rows, step = heads * lq, columns * UNIT
-
-    def of(unit, times, own, apart):
-        sizes, strides = [times, lk // B, UNIT, B], [step * lk, B, lk, 1]
-        return (
-            piece(rows * d, unit * UNIT * d, UNIT * d, times, step * d),
-            piece(kv_heads * lk * d, own * lk * d, lk * d, times, apart * lk * d),
-            TensorAccessPattern((rows * lk,), unit * UNIT * lk, sizes, strides),
-        )
-
-    every = [
-        [of(*run) for run in runs(column, columns, heads, kv_heads, lq, lk)]
-        for column in range(min(columns, rows // UNIT))
-    ]
-    for walks in zip_longest(*every, fillvalue=(None, None, None)):
-        yield tuple(zip(*walks))
-
-
-def softmax_walks(halves, rows, lk, piece_rows):
-    """For each round the walks of every half of a column, through S and P."""
-    if lk <= LONGEST:  # all rows of a half at once
-        share = rows // halves * lk
-        walks = [piece(rows * lk, i * share, share) for i in range(halves)]
-        yield walks, walks
-        return
-    wide = LONGEST // piece_rows
-
-    def walk(at, times):
-        sizes, strides = [times, lk // wide, 2 * piece_rows, wide], [0, wide, lk, 1]
-        return TensorAccessPattern((rows * lk,), at, sizes, strides)
-
-    for row in range(0, rows // halves, 2 * piece_rows):
-        starts = [(i * (rows // halves) + row) * lk for i in range(halves)]
-        yield [walk(at, 2) for at in starts], [walk(at, 1) for at in starts]
 
 
 def program(sequence, arrays, ends, rounds, workers):
