@@ -14,7 +14,7 @@ from aie.iron.controlflow import range_
 from aie.iron.device import Tile
 
 from designs.attention.iron import array, as_it_lies, broadcast, join, kernels, row_kernels, run_in_turn, split
-from designs.attention_layerwise.walks import LONGEST, TILES, UNIT, B, product_walks, softmax_walks
+from designs.attention.walks import LONGEST, TILES, UNIT, B, product_walks, softmax_walks
 
 
 def score(q_in, k_in, s_out, units, blocks, number, zero, multiply, mask):

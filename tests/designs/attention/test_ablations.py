@@ -102,7 +102,7 @@ def test_unequal_depths_are_taken_and_equal_ones_trimmed() -> None:
 
 def test_what_does_not_fit_is_refused() -> None:
     """Four blocks of P in the tile that takes them, beside V and O."""
-    with pytest.raises(CapacityError, match="compute tile .* needs .* bytes of data memory"):
+    with pytest.raises(CapacityError, match=r"compute tile .* needs .* bytes of data memory"):
         running.run(running.mapping("iron"), Parameters(lq=256, num_heads=1), "npu1", data=False, p_depths=(2, 2, 4))
 
 

@@ -114,12 +114,12 @@ def test_stages_cost_what_they_are_predicted_to(name: str, device: str) -> None:
 def test_designs_are_pure() -> None:
     """Nothing but IRON or AIR, numpy and what the designs share, itself pure: the text that runs on the NPU."""
     folder = Path(running.__file__).parents[1]
-    beside = [folder / "attention" / "iron.py", folder / "attention_layerwise" / "walks.py"]
+    beside = [folder / "attention" / "iron.py", folder / "attention" / "walks.py"]
     for file in [*(folder / f"attention_{name}" / "design.py" for name in NAMES), *beside]:
         imports = [line.split()[1] for line in file.read_text().splitlines() if line.strip().startswith(("import ", "from "))]
         roots = {module.split(".")[0] for module in imports} - {"designs"}
         assert roots <= {"aie", "air", "numpy", "ml_dtypes", "pathlib", "contextlib", "itertools", "dataclasses", "math"}, file
-        assert {m for m in imports if m.startswith("designs")} <= {"designs.attention.iron", "designs.attention_layerwise.walks"}
+        assert {m for m in imports if m.startswith("designs")} <= {"designs.attention.iron", "designs.attention.walks"}
 
 
 def test_every_mapping_has_its_pieces_for_both_devices() -> None:

@@ -1,12 +1,11 @@
 """The host's walks through its arrays for attention as three programs: which pieces of DDR each column gets, and in which rounds.
 
 Apart from the design because they are only this: a shim tile's descriptor counts no more than 64 passes with a fixed step
-between them, and K and V go on to the next head where the rows of Q do.
+between them, and K and V go on to the next head where the rows of Q do. As in ``iron.py``, the backend's own names are imported
+when they are used.
 """
 
 from itertools import zip_longest
-
-from aie.helpers.taplib import TensorAccessPattern
 
 from designs.attention.iron import piece
 
@@ -34,6 +33,8 @@ def runs(column, columns, heads, kv_heads, lq, lk):
 def product_walks(columns, heads, kv_heads, lq, lk, d):
     """For each round the walks of every column: through Q or O, through K or
     V, through S or P."""
+    from aie.helpers.taplib import TensorAccessPattern
+
     rows, step = heads * lq, columns * UNIT
 
     def of(unit, times, own, apart):
@@ -54,6 +55,8 @@ def product_walks(columns, heads, kv_heads, lq, lk, d):
 
 def softmax_walks(halves, rows, lk, piece_rows):
     """For each round the walks of every half of a column, through S and P."""
+    from aie.helpers.taplib import TensorAccessPattern
+
     if lk <= LONGEST:  # all rows of a half at once
         share = rows // halves * lk
         walks = [piece(rows * lk, i * share, share) for i in range(halves)]
