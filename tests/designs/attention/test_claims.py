@@ -134,7 +134,7 @@ def test_what_the_arrays_do_on_xdna_2_gains_two(rows: list[dict[str, Any]], leng
 
 
 def test_with_the_host_s_time_it_holds_for_long_sequences_only(rows: list[dict[str, Any]]) -> None:
-    """The fused mapping's host starts 24 transfers for each launch of 256 queries, the IRON mapping's 6 for 512; at 3 us each
+    """The fused mapping's host starts 24 transfers for each launch of 256 queries, the IRON mapping's 4 before a group of 512 can begin; at 3 us each
     (a Phoenix trace) that decides below 8,192 tokens."""
     assert all(1.6 < gain(rows, "npu2", length).simulated < 2.3 for length in (8192, 16384, 32768))
     assert all(gain(rows, "npu2", length).simulated < 1.6 for length in (1024, 2048, 4096))
