@@ -61,6 +61,7 @@ book: $(STAMP)
 	@$(PY) -m npulab book
 	@$(PY) -m pytest -q -m site tests/book/test_site.py
 
+# Options for JupyterLab: `make lab ARGS=--allow-root` in a container.
 lab: $(STAMP)
 	@$(PY) -m jupyterlab $(ARGS) book
 
