@@ -45,12 +45,13 @@ def _prediction(outcome: Outcome) -> str:
 
 
 def levels(outcome: Outcome) -> Rows:
-    """Bytes and operational intensity at each level, the ridge point, and which side of it was predicted."""
+    """Bytes and operational intensity at each level, the ridge point, and which side of it was predicted. A measured run does not
+    know its bytes: they are the description's."""
     before = predicted(outcome)
     rows: Rows = [("level", "read B", "written B", "FLOP/B", "ridge", "predicted")]
     for level in LEVELS:
-        traffic, intensity = (outcome.run.traffic or {}).get(level), outcome.run.intensity(level)
-        if traffic is None or intensity is None:
+        traffic, intensity = (outcome.run.traffic or before.description.traffic)[level], before.intensity(level)
+        if intensity is None:
             continue
         bytes_of_it = f"{traffic.read:,}", f"{traffic.written:,}"
         rows.append((LEVEL_NAMES[level], *bytes_of_it, f"{intensity:.1f}", f"{before.ridge(level):.1f}", before.regime(level)))
@@ -74,7 +75,7 @@ def notes(outcome: Outcome) -> list[str]:
         f"kernels reach on {over.tiles} tiles that never wait, over the memories of the whole device, reads and writes together"
     )
     if outcome.run.traffic is None:
-        lines.append("bytes: not known, since the run was measured; the closed formulas say them (designs.attention.formulas)")
+        lines.append("bytes: what the closed formulas say (designs.attention.formulas), since a measured run does not count them")
     else:
         exact = "to the byte what" if running.exact(outcome) else "NOT what"
         lines.append(f"bytes: {exact} the closed formulas say (designs.attention.formulas)")

@@ -122,7 +122,8 @@ def test_a_measured_run_shows_what_it_knows() -> None:
     simulated = outcome("iron", "npu2", lq=256)
     measured = Run("measured", simulated.run.device, 1e-3, name="attention_iron", flops=simulated.parameters.flops)
     text = report.table(replace(simulated, run=measured))
-    assert "1 ms, measured" in text and "bytes: not known" in text
+    assert "1 ms, measured" in text and "a measured run does not count them" in text
+    assert report.levels(replace(simulated, run=measured)) == report.levels(simulated), "the formulas are exact"
     assert "limiting stage" not in text and "simulated" not in text
 
 
