@@ -87,6 +87,12 @@ def published() -> list[dict[str, Any]]:
     return rows
 
 
+def curve(rows: Iterable[Mapping[str, Any]], name: Name, device: str, kind: str = "simulated") -> tuple[list[int], list[float]]:
+    """(lengths, TFLOP/s) of a mapping on a device, from rows of one kind."""
+    mine = [r for r in rows if (r["mapping"], r["device"], r["kind"]) == (name, device, kind)]
+    return [r["length"] for r in mine], [r["gflops"] / 1e3 for r in mine]
+
+
 # ---- fused over streaming
 
 

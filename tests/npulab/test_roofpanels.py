@@ -55,6 +55,17 @@ def test_names_of_points_at_one_place_do_not_lie_on_each_other() -> None:
         assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
 
 
+def test_runs_that_are_no_steps_of_one_way_are_not_joined() -> None:
+    _, run = points()
+    runs = run, run.having(name="other")
+
+    def joined(shown: Any) -> int:
+        return sum(line.get_linestyle() == ":" for axes in shown.figure.axes for line in axes.lines)
+
+    roof = points()[0].roofline
+    assert joined(levels(*runs, roof=roof)) == 3 and joined(levels(*runs, roof=roof, joined=False)) == 0
+
+
 def test_unit_of_seconds() -> None:
     assert "GFLOP/s" in words(levels(*points(), unit="second"))
 

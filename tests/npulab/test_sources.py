@@ -49,6 +49,16 @@ def test_a_path_may_begin_at_the_repository(tmp_path: Path, monkeypatch: pytest.
     assert found.where.startswith("designs/saxpy/kernels.cc, lines ")
 
 
+def test_a_method_of_a_class(tmp_path: Path) -> None:
+    text = "def run():\n    pass\n\n\nclass Core:\n    def step(self):\n        pass\n\n    @property\n    def run(self):\n        return 2\n"
+    (tmp_path / "c.py").write_text(text)
+    found = npulab.source(tmp_path / "c.py", "Core.run")
+    assert (found.first, found.last) == (9, 11)
+    for name in ("Core.stop", "Other.run", "run.step"):
+        with pytest.raises(LookupError, match=f"c.py defines no {name}"):
+            npulab.source(tmp_path / "c.py", name)
+
+
 def test_functions_and_designs() -> None:
     backend.use("sim", quiet=True)
     module = npulab.load("designs.saxpy.design")

@@ -31,9 +31,10 @@ def levels(
     ceilings: Mapping[str, float] | None = None,
     unit: Literal["cycle", "second"] = "cycle",
     title: str = "",
+    joined: bool = True,
 ) -> Picture:
-    """Each point (Run, Prediction or Point) in a panel for every level at which it moves bytes; a dotted line joins the
-    simulated or measured ones in the order given. ``ceilings`` are further compute ceilings to show, by name, in FLOP/cycle.
+    """Each point (Run, Prediction or Point) in a panel for every level at which it moves bytes; unless they are not steps of
+    one way (``joined``), a dotted line joins the simulated or measured ones in the order given. ``ceilings`` are further compute ceilings to show, by name, in FLOP/cycle.
 
     Raises:
         ValueError: without a roofline, or for a Run without flops.
@@ -41,7 +42,7 @@ def levels(
     roof = roof or next((p.roofline for p in points if isinstance(p, Prediction)), None)
     if roof is None:
         raise ValueError("no roofline to plot: pass roof=roofline(...) or a Prediction")
-    drawing = _Panels(roof, [point(p, roof) for p in points], dict(ceilings or {}), unit)
+    drawing = _Panels(roof, [point(p, roof) for p in points], dict(ceilings or {}), unit, joined)
     drawing.widths.update(_busier(roof, [p for p in points if isinstance(p, Prediction)]))
     name = title or f"{roof.device.name}, {roof.scope}: each level's roof"
     body = f'<text class="head" x="8" y="18">{escape(name)}</text>' + adopt(drawing.svg())
@@ -61,7 +62,8 @@ def _busier(roof: Roofline, predictions: list[Prediction]) -> dict[Level, float]
 class _Panels:
     """One figure in progress."""
 
-    def __init__(self, roof: Roofline, points: list[Point], ceilings: dict[str, float], unit: str) -> None:
+    def __init__(self, roof: Roofline, points: list[Point], ceilings: dict[str, float], unit: str, joined: bool) -> None:
+        self.joined = joined
         self.roof, self.points, self.ceilings = roof, points, ceilings
         self.scale = 1.0 if unit == "cycle" else roof.device.clock_hz / 1e9
         self.unit = "FLOP/cycle" if unit == "cycle" else "GFLOP/s"
@@ -103,7 +105,8 @@ class _Panels:
             for p in self.points
             if p.kind in ("simulated", "measured") and level in p.intensity
         ]
-        axes.plot([x for x, _ in ran], [y for _, y in ran], color=INK, lw=0.9, ls=":", zorder=3)
+        if self.joined:
+            axes.plot([x for x, _ in ran], [y for _, y in ran], color=INK, lw=0.9, ls=":", zorder=3)
         for p in self.points:
             if level not in p.intensity:
                 continue

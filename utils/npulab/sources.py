@@ -46,7 +46,7 @@ class Source:
 
 def source(what: Any, name: str = "") -> Source:
     """The source of a function, a class, an ``@iron.jit`` function or a module; or of a file (its path, from the repository's
-    root or from here), all of it or the top-level ``name`` in it.
+    root or from here), all of it or the top-level ``name`` in it (in Python also ``Class.method``).
 
     Raises:
         FileNotFoundError: if there is no such file.
@@ -81,9 +81,13 @@ def _in_file(path: Path, name: str) -> Source:
 
 
 def _python_span(text: str, name: str) -> tuple[int, int] | None:
-    """The lines of a top-level function or class, with its decorators."""
-    for node in ast.parse(text).body:
-        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name == name:
+    """The lines of a top-level function or class, or of a method, with its decorators."""
+    body: list[ast.stmt] = ast.parse(text).body
+    *classes, last = name.split(".")
+    for outer in classes:
+        body = next((node.body for node in body if isinstance(node, ast.ClassDef) and node.name == outer), [])
+    for node in body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name == last:
             first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
             return first, node.end_lineno or node.lineno
     return None

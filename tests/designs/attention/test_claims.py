@@ -188,3 +188,10 @@ def test_iron_at_32768_tokens_lies_near_the_published_point(rows: list[dict[str,
     """Not calibrated on: within ten per cent. At 2,048 tokens a quarter is missing, which is time between kernels."""
     for length, low, high in ((32768, 0.9, 1.1), (2048, 0.65, 0.9)):
         assert low < row(rows, "iron", "npu2", length)["ms"] / row(rows, "iron", "npu2", length, "published")["ms"] < high
+
+
+def test_curves_for_the_chart(rows: list[dict[str, Any]]) -> None:
+    lengths, speeds = compare.curve(rows, "fused", "npu2")
+    assert tuple(lengths) == compare.LENGTHS and speeds[-1] == row(rows, "fused", "npu2", 32768)["gflops"] / 1e3
+    assert sorted(compare.curve(rows, "iron", "npu2", "published")[0]) == [2048, 32768]
+    assert compare.curve(rows, "dato", "npu2", "published") == ([], [])

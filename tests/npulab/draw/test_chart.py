@@ -44,3 +44,14 @@ def test_colours_follow_the_page() -> None:
 def test_a_series_must_have_a_value_for_each_place(series: Any) -> None:
     with pytest.raises(ValueError, match="'odd' has"):
         draw.chart({"odd": series}, x="x", y="y", title="t")
+
+
+def test_published_values_are_stars_outlined_like_their_series() -> None:
+    shown = draw.chart(SERIES, x="length", y="error", title="Errors", published={"rounded": ([10, 100], [1.5, 0.25])})
+    assert "rounded, published" in words(shown)
+    series, stars = shown.figure.axes[0].lines[1:]
+    assert stars.get_marker() == "*" and stars.get_linestyle() == "None"
+    assert stars.get_markeredgecolor() == series.get_color() != stars.get_markerfacecolor()
+    assert shown.alt.endswith("rounded, published: 1.5 at 10, 0.25 at 100.")
+    with pytest.raises(ValueError, match="'paper' has 1 x and 0 y values"):
+        draw.chart(SERIES, x="x", y="y", title="t", published={"paper": ([1], [])})

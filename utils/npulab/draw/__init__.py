@@ -1,5 +1,5 @@
 """Pictures of a design and of a run, as SVG: :func:`array`, :func:`timeline`, :func:`memory`, :func:`pattern`,
-:func:`graph`, :func:`sweep`, :func:`scaling`, :func:`errors`, :func:`chart`.
+:func:`graph`, :func:`sweep`, :func:`scaling`, :func:`errors`, :func:`chart`, :func:`bars`.
 
 Each returns a :class:`~npulab.draw.svg.Picture`, which a notebook shows; its ``alt`` says in words what is to be seen.
 """
@@ -7,6 +7,7 @@ Each returns a :class:`~npulab.draw.svg.Picture`, which a notebook shows; its ``
 from __future__ import annotations
 
 from npulab.draw.array import array
+from npulab.draw.bars import bars
 from npulab.draw.chart import chart
 from npulab.draw.errors import Deviation, errors
 from npulab.draw.graph import graph
@@ -29,4 +30,5 @@ __all__ = [
     "scaling",
     "errors",
     "chart",
+    "bars",
 ]

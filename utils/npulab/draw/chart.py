@@ -28,23 +28,34 @@ def chart(
     logy: bool = False,
     markers: bool = True,
     ticks: Sequence[float] | None = None,
+    published: Mapping[str, Series] | None = None,
 ) -> Picture:
     """Each series by its name; ``x`` and ``y`` name the axes, with units. Say in the title or the names what is simulated,
-    published or computed. ``ticks`` are the x axis' own numbers; without ``markers`` lines are smooth curves.
+    published or computed. ``ticks`` are the x axis' own numbers; without ``markers`` lines are smooth curves. What is
+    ``published`` is drawn as stars without a line, outlined in the colour of the series of the same name if there is one.
 
     Raises:
         ValueError: if a series has not one y for each x, or nothing to draw.
     """
-    for name, (xs, ys) in series.items():
+    stars = dict(published or {})
+    for name, (xs, ys) in [*series.items(), *stars.items()]:
         if len(xs) != len(ys) or not len(xs):
             raise ValueError(f"series {name!r} has {len(xs)} x and {len(ys)} y values")
-    figure = _figure(series, x, y, logx, logy, markers, ticks)
+    figure = _figure(series, stars, x, y, logx, logy, markers, ticks)
     body = f'<text class="head" x="8" y="18">{escape(title)}</text>' + _svg(figure)
-    return wrap(body, WIDTH, HEIGHT, title, _alt(series, x, y, logx, logy), figure=figure)
+    words = [_alt(series, x, y, logx, logy), *(_listed(name, those) for name, those in stars.items())]
+    return wrap(body, WIDTH, HEIGHT, title, " ".join(words), figure=figure)
 
 
 def _figure(
-    series: Mapping[str, Series], x: str, y: str, logx: bool, logy: bool, markers: bool, ticks: Sequence[float] | None
+    series: Mapping[str, Series],
+    stars: Mapping[str, Series],
+    x: str,
+    y: str,
+    logx: bool,
+    logy: bool,
+    markers: bool,
+    ticks: Sequence[float] | None,
 ) -> Any:
     from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
@@ -62,6 +73,7 @@ def _figure(
         if markers:
             look |= {"marker": MARKERS[i % len(MARKERS)], "ms": 5.5}
         axes.plot(xs, ys, label=name, **look)
+    _stars(axes, stars, list(series))
     axes.set(xscale="log" if logx else "linear", yscale="log" if logy else "linear")
     axes.set_xlabel(x, color=INK)
     axes.set_ylabel(y, color=INK)
@@ -85,6 +97,16 @@ def _figure(
     lines = -(-len(box.get_texts()) // 2)
     figure.subplots_adjust(left=0.1, right=0.97, bottom=0.14, top=1 - (17 * lines + 40) / HEIGHT)
     return figure
+
+
+def _stars(axes: Any, stars: Mapping[str, Series], names: Sequence[str]) -> None:
+    from npulab.roofplot import INK, LOOKS
+
+    own, marker, size = LOOKS["published"]
+    for name, (xs, ys) in stars.items():
+        edge = HUES[FIFO_HUES[names.index(name) % len(FIFO_HUES)]][0] if name in names else INK
+        look: dict[str, Any] = {"ls": "none", "marker": marker, "ms": size + 3, "mfc": HUES[own][0], "mec": edge, "mew": 1.6}
+        axes.plot(xs, ys, label=f"{name}, published", zorder=5, **look)
 
 
 def _svg(figure: Any) -> str:
@@ -118,6 +140,11 @@ def _alt(series: Mapping[str, Series], x: str, y: str, logx: bool, logy: bool) -
         )
         words.append(f"{line}.")
     return " ".join(words)
+
+
+def _listed(name: str, points: Series) -> str:
+    """Every published value in words."""
+    return f"{name}, published: {', '.join(f'{_number(b)} at {_number(a)}' for a, b in zip(*points))}."
 
 
 def _number(value: float) -> str:
