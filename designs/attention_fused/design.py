@@ -6,11 +6,11 @@ After its range a core holds an unnormalised output O with running maxima m and 
 cascade, and row 0 divides and sends the result. On XDNA 2 two heads run at once, two segments of 4x4 cores; on XDNA 1 one.
 
 Q travels with K: every stage needs all query tiles, and each core keeps the one of its column. A launch is one block of
-lqp queries of the heads that run at once (and, where dv is wider than a tile, one slice of V's columns).
+lqp queries of the heads that run at once (and, where dv is wider than a tile, one slice of V's columns). ``p`` are the
+parameters, complete and checked.
 """
 
 from dataclasses import dataclass
-from math import e, log2, sqrt
 
 from air.dialects import affine, arith, scf
 from air.dialects.affine import apply as affine_apply
@@ -21,65 +21,21 @@ from air.dialects.memref import AllocOp, DeallocOp, load, store
 from air.dialects.scf import for_, yield_
 from air.ir import *
 
+from designs.attention.parameters import Parameters
+
 SLICE = 64  # columns of the slices that dk and dv are cut into
 PANEL = 8  # columns that lie together in a core's tile
 OBJECT = "attention.o"
 
 
-@dataclass(frozen=True)
-class Shape:
-    """Sizes in elements; ``num_heads_per_unroll`` heads run at once, each in a segment: 2 on XDNA 2, 1 on XDNA 1."""
+def chunks(p):
+    """Blocks of keys that a stage goes through."""
+    return p.lk // (p.num_cascade_stages * p.lkp)
 
-    lq: int
-    lk: int
-    num_heads: int
-    num_kv_heads: int
-    num_heads_per_unroll: int
-    dk: int = 64
-    dv: int = 64
-    causal: bool = False
-    causal_skip: bool = False
-    window: int | None = None
-    lqp: int = 256  # queries of a launch
-    lkp: int = 64  # keys of a block, and queries of a tile: both travel in the same buffers
-    num_q_tiles: int = 4  # columns of a herd
-    num_cascade_stages: int = 4  # rows of a herd
 
-    def __post_init__(self):
-        stages, at_once = self.num_cascade_stages, self.num_heads_per_unroll
-        rules = [
-            (self.num_cascade_stages > 1, "a cascade has at least two stages: num_cascade_stages = 1"),
-            (self.lqp == self.num_q_tiles * self.lkp, f"lqp = {self.lqp} is not {self.num_q_tiles} tiles of lkp = {self.lkp} rows"),
-            (self.lkp % PANEL == 0, f"lkp = {self.lkp} is not a multiple of the {PANEL} rows that a core multiplies"),
-            (self.lq % self.lqp == 0, f"lq = {self.lq} is not a multiple of the {self.lqp} queries of a launch"),
-            (not self.lk % (stages * self.lkp), f"lk = {self.lk} is not a multiple of {stages} stages of {self.lkp} keys"),
-            (self.dk % SLICE == 0, f"dk = {self.dk} is not a multiple of {SLICE}"),
-            (self.dv % SLICE == 0, f"dv = {self.dv} is not a multiple of {SLICE}"),
-            (not self.num_heads % at_once, f"{self.num_heads} heads do not fill {at_once} segments"),
-            (self.num_heads % self.num_kv_heads == 0, f"{self.num_heads} heads cannot share {self.num_kv_heads} of K and V"),
-            (not self.causal or self.lq == self.lk, f"a causal mask needs lq = lk, got {self.lq} and {self.lk}"),
-            (not self.causal_skip or self.causal, "causal_skip leaves out what a causal mask hides: it needs causal=True"),
-            (self.window is None or self.causal, "a sliding window looks back from a causal mask: it needs causal=True"),
-            (not (self.window or 0) % self.lkp, f"window = {self.window} is not a multiple of the {self.lkp} keys of a block"),
-        ]
-        for holds, otherwise in rules:
-            if not holds:
-                raise ValueError(otherwise)
-
-    @property
-    def chunks(self):
-        """Blocks of keys that a stage goes through."""
-        return self.lk // (self.num_cascade_stages * self.lkp)
-
-    @property
-    def slices(self):
-        """(of dk, of dv): tiles of SLICE columns."""
-        return self.dk // SLICE, self.dv // SLICE
-
-    @property
-    def scale(self):
-        """Factor of the scores, for exponentials with base 2."""
-        return log2(e) / sqrt(self.dk)
+def slices(p):
+    """(of dk, of dv): tiles of SLICE columns."""
+    return p.dk // SLICE, p.dv // SLICE
 
 
 def memref(shape, space=None, element=None):
@@ -96,7 +52,7 @@ def affine_of(expression, *values):
 
 @dataclass(frozen=True)
 class Memory:
-    """The types of every buffer of a shape."""
+    """The types of every buffer."""
 
     query: object
     scores: object
@@ -107,8 +63,8 @@ class Memory:
     gathered: object
 
     @classmethod
-    def of(cls, shape):
-        l1, rows = 2, shape.lkp
+    def of(cls, p):
+        l1, rows = 2, p.lkp
         return cls(
             query=memref([rows, SLICE], l1),
             scores=memref([rows, rows], l1),
@@ -116,11 +72,11 @@ class Memory:
             row=memref([rows], l1),
             counter=memref([3], l1, T.i32()),
             staged=memref([rows, SLICE], 1),
-            gathered=memref([shape.lqp, SLICE], 1),
+            gathered=memref([p.lqp, SLICE], 1),
         )
 
 
-def declare_kernels(shape, t):
+def declare_kernels(p, t):
     """The functions of designs/kernels/attention.cc that a core calls."""
     f32, i32 = T.f32(), T.i32()
     kernels = {
@@ -137,9 +93,9 @@ def declare_kernels(shape, t):
         "merge_partials": [t.output, t.row, t.row, t.output, t.row, t.row, f32],
         "divide_output": [t.row, t.output],
     }
-    if shape.window is not None:
+    if p.window is not None:
         kernels["mask_window"] = [t.scores, i32, i32, i32]
-    elif shape.causal:
+    elif p.causal:
         kernels["mask_causal"] = [t.scores, i32, i32]
     for name, arguments in kernels.items():
         declared = FuncOp(name=name, type=FunctionType.get(arguments, []), visibility="private")
@@ -147,9 +103,9 @@ def declare_kernels(shape, t):
         declared.attributes["llvm.emit_c_interface"] = UnitAttr.get()
 
 
-def declare_channels(shape):
+def declare_channels(p):
     """DDR to MemTile (``In``), MemTile to a row of cores (broadcast), core to core (cascade), and the way back."""
-    heads, columns, stages = shape.num_heads_per_unroll, shape.num_q_tiles, shape.num_cascade_stages
+    heads, columns, stages = p.num_heads_per_unroll, p.num_q_tiles, p.num_cascade_stages
     for stage in range(stages):
         for name in ("QK", "V"):
             Channel(f"{name}In_{stage}", size=[heads])
@@ -163,84 +119,84 @@ def declare_channels(shape):
 # ---- DDR
 
 
-def send_head(shape, head, position, q, k, v):
+def send_head(p, head, position, q, k, v):
     """All transfers of one head of a launch: its queries to every stage, and each stage's range of K and V."""
     lx, ly, lz = position
-    group, at_once = shape.num_heads // shape.num_kv_heads, shape.num_heads_per_unroll
-    (dk_slices, dv_slices), rows = shape.slices, shape.chunks * shape.lkp
-    queries = affine_of(lambda x, y: (y * at_once + head) * (shape.lq * shape.dk) + x * (shape.lqp * shape.dk), lx, ly)
+    group, at_once = p.num_heads // p.num_kv_heads, p.num_heads_per_unroll
+    (dk_slices, dv_slices), rows = slices(p), chunks(p) * p.lkp
+    queries = affine_of(lambda x, y: (y * at_once + head) * (p.lq * p.dk) + x * (p.lqp * p.dk), lx, ly)
     segment = ConstantOp(IndexType.get(), head)
-    for stage in range(shape.num_cascade_stages):
+    for stage in range(p.num_cascade_stages):
         ChannelPut(
             f"QKIn_{stage}", q, indices=[segment], offsets=[0, queries],
-            sizes=[shape.num_q_tiles, dk_slices, shape.lkp, SLICE], strides=[shape.lkp * shape.dk, SLICE, shape.dk, 1],
+            sizes=[p.num_q_tiles, dk_slices, p.lkp, SLICE], strides=[p.lkp * p.dk, SLICE, p.dk, 1],
         )  # fmt: skip
-    for stage in range(shape.num_cascade_stages):
+    for stage in range(p.num_cascade_stages):
         keys = affine_of(
-            lambda y, first=stage * rows * shape.dk: AffineExpr.get_floor_div(y * at_once + head, group) * (shape.lk * shape.dk)
+            lambda y, first=stage * rows * p.dk: AffineExpr.get_floor_div(y * at_once + head, group) * (p.lk * p.dk)
             + first,
             ly,
         )
         ChannelPut(
             f"QKIn_{stage}", k, indices=[segment], offsets=[0, keys],
-            sizes=[shape.chunks, dk_slices, shape.lkp, SLICE], strides=[shape.lkp * shape.dk, SLICE, shape.dk, 1],
+            sizes=[chunks(p), dk_slices, p.lkp, SLICE], strides=[p.lkp * p.dk, SLICE, p.dk, 1],
         )  # fmt: skip
-    for stage in range(shape.num_cascade_stages):
+    for stage in range(p.num_cascade_stages):
         values = affine_of(
-            lambda y, z, first=stage * rows * SLICE: (AffineExpr.get_floor_div(y * at_once + head, group) * dv_slices + z) * (shape.lk * SLICE)
+            lambda y, z, first=stage * rows * SLICE: (AffineExpr.get_floor_div(y * at_once + head, group) * dv_slices + z) * (p.lk * SLICE)
             + first,
             ly, lz,
         )  # fmt: skip
         ChannelPut(
             f"VIn_{stage}", v, indices=[segment], offsets=[0, 0, values],
-            sizes=[shape.chunks, shape.lkp, SLICE], strides=[shape.lkp * SLICE, SLICE, 1],
+            sizes=[chunks(p), p.lkp, SLICE], strides=[p.lkp * SLICE, SLICE, 1],
         )  # fmt: skip
 
 
-def receive_head(shape, head, position, out):
+def receive_head(p, head, position, out):
     """The output of one head of a launch: a block of lqp rows and SLICE columns."""
     at = affine_of(
-        lambda x, y, z: ((y * shape.num_heads_per_unroll + head) * shape.slices[1] + z) * (shape.lq * SLICE)
-        + x * (shape.lqp * SLICE),
+        lambda x, y, z: ((y * p.num_heads_per_unroll + head) * slices(p)[1] + z) * (p.lq * SLICE)
+        + x * (p.lqp * SLICE),
         *position,
     )
     ChannelGet(
         "Out", out, indices=[ConstantOp(IndexType.get(), head)],
-        offsets=[0, 0, at], sizes=[1, shape.lqp, SLICE], strides=[shape.lq * SLICE, SLICE, 1],
+        offsets=[0, 0, at], sizes=[1, p.lqp, SLICE], strides=[p.lq * SLICE, SLICE, 1],
     )  # fmt: skip
 
 
 # ---- MemTiles
 
 
-def relay(shape, source, target, buffer, turns, seg):
+def relay(p, source, target, buffer, turns, seg):
     """Take a row-major tile from DDR and hand it to a row of cores in panels, ``turns`` times."""
     zero = ConstantOp(IndexType.get(), 0)
     for _ in for_(0, turns, 1):
         ChannelGet(source, buffer, indices=[seg])
         ChannelPut(
             target, buffer, indices=[seg, zero, zero],
-            offsets=[0, 0, 0], sizes=[SLICE // PANEL, shape.lkp, PANEL], strides=[PANEL, SLICE, 1],
+            offsets=[0, 0, 0], sizes=[SLICE // PANEL, p.lkp, PANEL], strides=[PANEL, SLICE, 1],
         )  # fmt: skip
         yield_([])
 
 
-def relay_all(shape, t, seg):
+def relay_all(p, t, seg):
     """Every stage's queries and keys through one buffer, its values through another."""
-    turns = shape.slices[0] * (shape.num_q_tiles + shape.chunks)
-    for stage in range(shape.num_cascade_stages):
-        relay(shape, f"QKIn_{stage}", f"QK_{stage}", AllocOp(t.staged, [], []), turns, seg)
-    for stage in range(shape.num_cascade_stages):
-        relay(shape, f"VIn_{stage}", f"V_{stage}", AllocOp(t.staged, [], []), shape.chunks, seg)
+    turns = slices(p)[0] * (p.num_q_tiles + chunks(p))
+    for stage in range(p.num_cascade_stages):
+        relay(p, f"QKIn_{stage}", f"QK_{stage}", AllocOp(t.staged, [], []), turns, seg)
+    for stage in range(p.num_cascade_stages):
+        relay(p, f"VIn_{stage}", f"V_{stage}", AllocOp(t.staged, [], []), chunks(p), seg)
 
 
-def gather(shape, t, seg):
+def gather(p, t, seg):
     """Put the query tiles of row 0 together and send them to DDR."""
     whole = AllocOp(t.gathered, [], [])
-    for tile in range(shape.num_q_tiles):
+    for tile in range(p.num_q_tiles):
         ChannelGet(
             "Gather", whole, indices=[tile, 0],
-            offsets=[tile * shape.lkp, 0], sizes=[shape.lkp, SLICE], strides=[SLICE, 1],
+            offsets=[tile * p.lkp, 0], sizes=[p.lkp, SLICE], strides=[SLICE, 1],
         )  # fmt: skip
     ChannelPut("Out", whole, indices=[seg])
     DeallocOp(whole)
@@ -273,11 +229,11 @@ def compare(predicate, left, right):
 class Core:
     """The program of the core in column tx and row ty of segment seg's herd, with its buffers."""
 
-    def __init__(self, shape, t, place, buffers):
-        self.shape, self.t = shape, t
+    def __init__(self, p, t, place, buffers):
+        self.p, self.t = p, t
         self.tx, self.ty, self.seg = place
         self.queries, (self.qk, self.v, self.scores, self.output, self.m, self.l, self.counter) = buffers
-        self.scale = ConstantOp(T.f32(), shape.scale).result
+        self.scale = ConstantOp(T.f32(), p.scale).result
 
     def at_stage(self, stage, body, otherwise=None):
         """Code for one row of the herd."""
@@ -291,7 +247,7 @@ class Core:
 
     def receive(self, name, buffer):
         """The next tile of this row's channel."""
-        for stage in range(self.shape.num_cascade_stages):
+        for stage in range(self.p.num_cascade_stages):
             self.at_stage(stage, lambda s=stage: ChannelGet(f"{name}_{s}", buffer, indices=[self.seg, self.ty, self.tx]))
 
     def run(self):
@@ -299,28 +255,28 @@ class Core:
         CallOp([], "zero_output", [self.output])
         CallOp([], "zero_sums", [self.l])
         CallOp([], "lowest_maxima", [self.m])
-        for tile in range(self.shape.num_q_tiles):
+        for tile in range(self.p.num_q_tiles):
             mine = compare("eq", number(self.tx), constant(tile))
             for kept in self.queries:
                 self.receive("QK", self.qk)
                 then(mine, lambda kept=kept: CallOp([], "copy_queries", [self.qk, kept]))
-        for chunk in for_(0, self.shape.chunks, 1):
+        for chunk in for_(0, chunks(self.p), 1):
             self.step(*self.blocks(chunk))
             yield_([])
         self.merge()
-        if self.shape.causal:
+        if self.p.causal:
             self.count()
 
     def blocks(self, chunk):
         """(block of queries, block of keys) that this core is at, None where no mask asks."""
-        if not self.shape.causal:
+        if not self.p.causal:
             return None, None
-        keys = arith.AddIOp(arith.MulIOp(number(self.ty), constant(self.shape.chunks)), number(chunk)).result
+        keys = arith.AddIOp(arith.MulIOp(number(self.ty), constant(chunks(self.p))), number(chunk)).result
         return arith.AddIOp(load(self.counter, [0]), number(self.tx)).result, keys
 
     def step(self, queries, keys):
         """One block of keys: scores, mask, online softmax, output. What is hidden is received all the same."""
-        wanted = self.seen(queries, keys) if self.shape.causal_skip else None
+        wanted = self.seen(queries, keys) if self.p.causal_skip else None
         CallOp([], "zero_scores", [self.scores])
         for kept in self.queries:
             self.receive("QK", self.qk)
@@ -338,16 +294,16 @@ class Core:
     def seen(self, queries, keys):
         """Whether any key of the block is visible to any query of the other."""
         seen = compare("sle", keys, queries)
-        if self.shape.window is None:
+        if self.p.window is None:
             return seen
-        oldest = arith.SubIOp(queries, constant(self.shape.window // self.shape.lkp)).result
+        oldest = arith.SubIOp(queries, constant(self.p.window // self.p.lkp)).result
         return arith.AndIOp(seen, compare("sge", keys, oldest)).result
 
     def accumulate(self, queries, keys):
         """Online softmax of the scores, then the output."""
-        if self.shape.window is not None:
-            CallOp([], "mask_window", [self.scores, queries, keys, constant(self.shape.window // self.shape.lkp)])
-        elif self.shape.causal:
+        if self.p.window is not None:
+            CallOp([], "mask_window", [self.scores, queries, keys, constant(self.p.window // self.p.lkp)])
+        elif self.p.causal:
             CallOp([], "mask_causal", [self.scores, queries, keys])
         total, correction = AllocOp(self.t.row, [], []), AllocOp(self.t.row, [], [])
         CallOp([], "softmax_step", [self.scores, self.m, total, correction, self.scale])
@@ -359,7 +315,7 @@ class Core:
 
     def merge(self):
         """Down the cascade: the last row begins, each other row adds its part, row 0 divides and sends."""
-        last = self.shape.num_cascade_stages - 1
+        last = self.p.num_cascade_stages - 1
         self.at_stage(last, self.pass_on, lambda: self.at_stage(0, self.finish, self.merge_and_pass_on))
 
     def pass_on(self):
@@ -387,18 +343,18 @@ class Core:
         CallOp([], "divide_output", [self.l, self.output])
         ChannelPut(
             "Gather", self.output, indices=[self.tx, ConstantOp(IndexType.get(), 0)],
-            offsets=[0, 0, 0], sizes=[self.shape.lkp, SLICE // PANEL, PANEL], strides=[PANEL, self.shape.lkp * PANEL, 1],
+            offsets=[0, 0, 0], sizes=[self.p.lkp, SLICE // PANEL, PANEL], strides=[PANEL, self.p.lkp * PANEL, 1],
         )  # fmt: skip
 
     def count(self):
         """Launches count the slices of V, then the groups of heads, then the blocks of queries: counter[2], [1], [0]. The last
         launch leaves zeros, as the first one of the next run needs them."""
-        shape = self.shape
-        self.increment(2, (shape.lq // shape.lkp, shape.num_heads // shape.num_heads_per_unroll, shape.slices[1]))
+        p = self.p
+        self.increment(2, (p.lq // p.lkp, p.num_heads // p.num_heads_per_unroll, slices(p)[1]))
 
     def increment(self, place, limits):
         """Add to a digit of the counter; at its limit start anew and carry."""
-        step, limit = self.shape.num_q_tiles if place == 0 else 1, constant(limits[place])
+        step, limit = self.p.num_q_tiles if place == 0 else 1, constant(limits[place])
         following = arith.AddIOp(load(self.counter, [place]), constant(step)).result
 
         def carry():
@@ -413,59 +369,57 @@ class Core:
 # ---- the whole
 
 
-def segment_body(shape, t, seg):
+def segment_body(p, t, seg):
     """One head: relays, the herd, the gathering of its output."""
-    relay_all(shape, t, seg)
-    queries = [AllocOp(t.query, [], []) for _ in range(shape.slices[0])]
+    relay_all(p, t, seg)
+    queries = [AllocOp(t.query, [], []) for _ in range(slices(p)[0])]
     kinds = [t.query, t.output, t.scores, t.output, t.row, t.row, t.counter]
     buffers = [AllocOp(kind, [], []) for kind in kinds]
 
-    @herd(name="attention", sizes=[shape.num_q_tiles, shape.num_cascade_stages], operands=[*queries, *buffers, seg], link_with=OBJECT)
+    @herd(name="attention", sizes=[p.num_q_tiles, p.num_cascade_stages], operands=[*queries, *buffers, seg], link_with=OBJECT)
     def herd_body(tx, ty, _columns, _rows, *given):
         *memory, segment_index = given
         kept, rest = memory[: len(queries)], memory[len(queries) :]
-        Core(shape, t, (tx, ty, segment_index), (kept, rest)).run()
+        Core(p, t, (tx, ty, segment_index), (kept, rest)).run()
 
-    gather(shape, t, seg)
+    gather(p, t, seg)
     for buffer in (*queries, *buffers):
         DeallocOp(buffer)
 
 
 @module_builder
-def attention(shape):
-    """The module for a shape. Arguments: q [num_heads, lq, dk], k [num_kv_heads, lk, dk], v [num_kv_heads * dv/64, lk, 64] and
+def attention(p):
+    """The module for complete parameters. Arguments: q [num_heads, lq, dk], k [num_kv_heads, lk, dk], v [num_kv_heads * dv/64, lk, 64] and
     out [num_heads * dv/64, lq, 64], bf16: V and the output lie in slices of 64 columns."""
-    t = Memory.of(shape)
-    dv_slices = shape.slices[1]
-    declare_kernels(shape, t)
-    declare_channels(shape)
-    q_type = memref([shape.num_heads, shape.lq, shape.dk])
-    k_type = memref([shape.num_kv_heads, shape.lk, shape.dk])
-    v_type = memref([shape.num_kv_heads * dv_slices, shape.lk, SLICE])
-    out_type = memref([shape.num_heads * dv_slices, shape.lq, SLICE])
-    grid = [shape.lq // shape.lqp, shape.num_heads // shape.num_heads_per_unroll, dv_slices]
+    t = Memory.of(p)
+    dv_slices = slices(p)[1]
+    declare_kernels(p, t)
+    declare_channels(p)
+    q_type = memref([p.num_heads, p.lq, p.dk])
+    k_type = memref([p.num_kv_heads, p.lk, p.dk])
+    v_type = memref([p.num_kv_heads * dv_slices, p.lk, SLICE])
+    out_type = memref([p.num_heads * dv_slices, p.lq, SLICE])
+    grid = [p.lq // p.lqp, p.num_heads // p.num_heads_per_unroll, dv_slices]
 
     @FuncOp.from_py_func(q_type, k_type, v_type, out_type)
     def attention_bf16(q, k, v, out):
         @launch(operands=[q, k, v, out], sizes=grid)
         def launch_body(lx, ly, lz, _nx, _ny, _nz, q, k, v, out):
             position = (lx, ly, lz)
-            for head in range(shape.num_heads_per_unroll):
-                send_head(shape, head, position, q, k, v)
+            for head in range(p.num_heads_per_unroll):
+                send_head(p, head, position, q, k, v)
 
-            @segment(name="head", operands=[], sizes=[shape.num_heads_per_unroll, 1])
+            @segment(name="head", operands=[], sizes=[p.num_heads_per_unroll, 1])
             def each(seg_x, _seg_y, _segments, _one):
-                segment_body(shape, t, seg_x)
+                segment_body(p, t, seg_x)
 
-            for head in range(shape.num_heads_per_unroll):
-                receive_head(shape, head, position, out)
+            for head in range(p.num_heads_per_unroll):
+                receive_head(p, head, position, out)
 
 
-def build(device="npu2", lq=512, lk=None, num_heads=2, num_kv_heads=None, num_heads_per_unroll=None, **options):
-    """The module for a device and sizes; ``options`` are the other fields of Shape. ValueError names a rule that fails."""
-    at_once = num_heads_per_unroll or {"npu1": 1, "npu2": 2}[device]
-    shape = Shape(lq, lk or lq, num_heads, num_kv_heads or num_heads, at_once, **options)
-    return attention(shape)
+def build(device="npu2", lq=512, num_heads=2, **sizes):
+    """The module for a device and sizes, the fields of Parameters. ValueError names a rule that fails."""
+    return attention(Parameters(lq=lq, num_heads=num_heads, **sizes).of_mapping("fused", device))
 
 
 def objects(device="npu2", lkp=64, **_):

@@ -119,7 +119,7 @@ def test_designs_are_pure() -> None:
         imports = [line.split()[1] for line in file.read_text().splitlines() if line.strip().startswith(("import ", "from "))]
         roots = {module.split(".")[0] for module in imports} - {"designs"}
         assert roots <= {"aie", "air", "numpy", "ml_dtypes", "pathlib", "contextlib", "itertools", "dataclasses", "math"}, file
-        assert {m for m in imports if m.startswith("designs")} <= {"designs.attention.iron", "designs.attention.walks"}
+        assert {m for m in imports if m.startswith("designs")} <= {"designs.attention.iron", "designs.attention.walks", "designs.attention.parameters"}
 
 
 def test_every_mapping_has_its_pieces_for_both_devices() -> None:

@@ -137,17 +137,18 @@ def test_launches_left_out_change_nothing(device):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"lq": 500}, "500 is not a multiple of the 256 queries"),
-        ({"lqp": 48, "lkp": 12}, "lkp = 12 is not a multiple of the 8 rows"),
-        ({"lq": 256, "lk": 320}, "320 is not a multiple of 4 stages of 64 keys"),
-        ({"dk": 96}, "dk = 96"),
-        ({"dv": 80}, "dv = 80"),
-        ({"num_heads": 3}, "3 heads do not fill 2 segments"),
-        ({"num_heads": 4, "num_kv_heads": 3}, "4 heads cannot share 3"),
-        ({"lk": 1024, "causal": True}, "lq = lk"),
-        ({"causal_skip": True}, "needs causal=True"),
-        ({"window": 64}, "needs causal=True"),
-        ({"causal": True, "window": 100}, "window = 100"),
+        ({"lq": 500}, "lq = 500 is no multiple of 256, the queries of a launch"),
+        ({"lqp": 48, "lkp": 12}, "lqp / num_q_tiles = 12 is no multiple of 32"),
+        ({"lq": 256, "lk": 320}, "lk = 320 is no multiple of 256, a block of keys for every stage"),
+        ({"dk": 96}, "dk = 96 is no multiple of 64"),
+        ({"dv": 80}, "dv = 80 is no multiple of 64"),
+        ({"num_heads": 3}, "num_heads = 3 is no multiple of 2, the heads of a launch"),
+        ({"num_heads": 4, "num_kv_heads": 3}, "num_heads = 4 is no multiple of num_kv_heads = 3"),
+        ({"lk": 1024, "causal": True}, "lq = 512 and lk = 1024"),
+        ({"causal_skip": True}, "belong to a causal mask"),
+        ({"window": 64}, "belong to a causal mask"),
+        ({"causal": True, "window": 100}, "window = 100 is no multiple of 64"),
+        ({"num_cascade_stages": 1}, "a cascade has at least two stages"),
     ],
 )
 def test_rules_are_sentences(options, words):
@@ -205,7 +206,7 @@ def test_a_cascade_that_goes_up_is_refused(tmp_path):
 
 
 def test_blocks_of_twice_the_keys_are_refused():
-    with pytest.raises(ValueError, match="lqp = 256 is not 4 tiles of lkp = 128 rows"):
+    with pytest.raises(ValueError, match="got 64 queries by 128 keys"):
         load_design(DESIGN, "npu2", lq=512, lkp=128)
     with pytest.raises(CapacityError) as caught:
         place(load_design(DESIGN, "npu2", lq=512, lqp=512, lkp=128))
