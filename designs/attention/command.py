@@ -9,7 +9,7 @@ from dataclasses import fields
 
 import npulab
 from designs.attention import report, run
-from designs.attention.parameters import TILES, Name, Parameters
+from designs.attention.parameters import OF_A_MAPPING, TILES, Name, Parameters
 from npusim.errors import NpuError
 
 LARGEST = 12 * 1024 * 1024
@@ -22,6 +22,8 @@ _HELP = {
     "dv": "width of a head of V and O (default: dk)",
     "num_heads": "heads of Q",
     "num_kv_heads": "heads of K and V (default: as many as of Q)",
+    "causal": "mask the keys after each query",
+    "causal_skip": "skip blocks that are masked altogether",
     "window": "keys that a query looks back to (default: all)",
     "lqp": "queries worked on at a time",
     "lkp": "keys worked on at a time",
@@ -38,18 +40,31 @@ def parser(name: Name) -> argparse.ArgumentParser:
         prog=f"python -m designs.attention_{name}", description="Run attention in one mapping, check it, and say where it stands."
     )
     options.add_argument("--device", choices=sorted(TILES[name]), default="npu2", help="default npu2")
-    known = {key for tiles in TILES[name].values() for key in tiles}
+    foreign = {field for field in OF_A_MAPPING if not any(field in tiles for tiles in TILES[name].values())}
+    if name != "fused":
+        foreign |= {"window", "causal_skip"}
     for f in fields(Parameters):
         flag = "--" + f.name.replace("_", "-")
-        if f.name in ("causal", "causal_skip"):
-            text = "mask the keys after each query" if f.name == "causal" else "skip blocks that are masked altogether"
-            options.add_argument(flag, action="store_true", help=text)
-        elif f.default is not None or f.name in ("lk", "dv", "num_kv_heads") or f.name in known:
-            shown = f" (default {f.default})" if f.default else ""
-            options.add_argument(flag, type=int, default=f.default, help=_HELP[f.name] + shown)
+        if f.name in foreign:
+            continue
+        if isinstance(f.default, bool):
+            options.add_argument(flag, action="store_true", help=_HELP[f.name])
+        else:
+            options.add_argument(flag, type=int, default=f.default, help=_HELP[f.name] + _default(name, f.name, f.default))
     options.add_argument("--timing-only", action="store_true", help="simulate the time, compute nothing (long sequences)")
     options.add_argument("--seed", type=int, default=0, help="of the inputs (default 0)")
     return options
+
+
+def _default(name: Name, field: str, default: int | None) -> str:
+    """What a field is if nothing is said: the same everywhere, or the mapping's choice for each device."""
+    if default is not None:
+        return f" (default {default})"
+    own = {device: tiles[field] for device, tiles in TILES[name].items() if field in tiles}
+    if not own:
+        return ""
+    each = ", ".join(f"{size} on {device}" for device, size in own.items())
+    return f" (default {each if len(set(own.values())) > 1 else next(iter(own.values()))})"
 
 
 def main(name: Name, argv: Sequence[str] | None = None) -> int:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import Field, dataclass, fields, replace
+from operator import index
 from typing import Any, Literal
 
 Name = Literal["layerwise", "dato", "iron", "fused"]
@@ -60,13 +61,11 @@ class Parameters:
     kv_sharing: int | None = None
 
     def __post_init__(self) -> None:
+        for f in fields(self):
+            object.__setattr__(self, f.name, _checked(f, getattr(self, f.name)))
         for name, default in (("lk", self.lq), ("dv", self.dk), ("num_kv_heads", self.num_heads)):
             if getattr(self, name) is None:
                 object.__setattr__(self, name, default)
-        for f in fields(self):
-            value = getattr(self, f.name)
-            if isinstance(value, int) and not isinstance(value, bool) and value < 1:
-                raise ValueError(f"{f.name} = {value}: it must be at least 1")
         if self.num_heads % self.kv_heads:
             raise ValueError(f"num_heads = {self.num_heads} is no multiple of num_kv_heads = {self.kv_heads}")
         if self.causal and self.keys != self.lq:
@@ -122,11 +121,14 @@ class Parameters:
         if device not in TILES[name]:
             raise ValueError(f"attention_{name} is made for {' and '.join(TILES[name])}, not for {device}")
         own = TILES[name][device]
-        foreign = [f for f in _OF_A_MAPPING if f not in own and getattr(self, f) is not None]
+        foreign = [f for f in OF_A_MAPPING if f not in own and getattr(self, f) is not None]
         if foreign:
             raise ValueError(f"attention_{name} has no {foreign[0]}")
         chosen: dict[str, Any] = {name: size for name, size in own.items() if getattr(self, name) is None}
         full = replace(self, **chosen)
+        columns = own["num_q_tiles"]
+        if name in ("dato", "iron") and full.tile("num_q_tiles") > columns:
+            raise ValueError(f"attention_{name}: {device} has {columns} columns, one for each pipeline, not {full.num_q_tiles}")
         for sentence in RULES[name](full):
             raise ValueError(f"attention_{name}: {sentence}")
         return full
@@ -139,11 +141,32 @@ class Parameters:
     def __str__(self) -> str:
         lengths = f"{self.lq:,} tokens" if self.keys == self.lq else f"{self.lq:,} queries, {self.keys:,} keys"
         heads = f"{self.num_heads} heads" + (f" ({self.kv_heads} of K and V)" if self.kv_heads != self.num_heads else "")
+        back = f", looking back {self.window:,}" if self.window else ""
         width = f"{self.dk}" if self.width == self.dk else f"{self.dk} and {self.width}"
-        return f"{lengths}, {heads}, d = {width}" + (", causal" if self.causal else "")
+        return f"{lengths}, {heads}, d = {width}" + (", causal" if self.causal else "") + back
 
 
-_OF_A_MAPPING = ("num_cascade_stages", "num_heads_per_unroll", "kv_sharing")
+def _checked(of: Field[Any], value: Any) -> Any:
+    """The value of a field: a whole number of at least 1, a switch, or None where a mapping chooses."""
+    if isinstance(of.default, bool):
+        if not isinstance(value, bool):
+            raise ValueError(f"{of.name} = {value!r}: it is True or False")
+        return value
+    if value is None and of.default is None:
+        return None
+    try:
+        number = index(value)
+    except TypeError:
+        number = None
+    if number is None or isinstance(value, bool):
+        raise ValueError(f"{of.name} = {value!r}: it must be a whole number")
+    if number < 1:
+        raise ValueError(f"{of.name} = {number}: it must be at least 1")
+    return number
+
+
+OF_A_MAPPING = ("num_cascade_stages", "num_heads_per_unroll", "kv_sharing")
+"""Fields that only the mappings have that have sizes for them."""
 
 
 # ---- rules: what is not so, in a sentence
@@ -222,6 +245,8 @@ def _fused(p: Parameters) -> Iterator[str]:
     yield from _split(p)
     if p.bq != p.tile("lkp"):
         yield f"queries of a tile and keys of a block travel in the same buffers, got {p.bq} queries by {p.lkp} keys"
+    if 2 * p.bq * p.dk > 65536:
+        yield f"dk = {p.dk}: a tile holds {p.bq} queries in their full width, {2 * p.bq * p.dk:,} bytes, and has 65,536 in all"
     if stages < 2:
         yield f"a cascade has at least two stages, got num_cascade_stages = {stages}"
     yield from _multiple(p, "lq", p.lq, p.tile("lqp"), "the queries of a launch")

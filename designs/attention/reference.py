@@ -32,10 +32,16 @@ TOLERANCES = {
 
 def inputs(p: Parameters, seed: int = 0) -> tuple[Array, Array, Array]:
     """Normally distributed bf16: q (num_heads, lq, dk), k (num_kv_heads, lk, dk), v (num_kv_heads, lk, dv)."""
+    if seed < 0:
+        raise ValueError(f"seed = {seed}: it must be at least 0")
     rng = np.random.default_rng(seed)
-    shapes = ((p.num_heads, p.lq, p.dk), (p.kv_heads, p.keys, p.dk), (p.kv_heads, p.keys, p.width))
-    q, k, v = (rng.standard_normal(shape, np.float32).astype(bfloat16) for shape in shapes)
+    q, k, v = (rng.standard_normal(shape, np.float32).astype(bfloat16) for shape in shapes(p).values())
     return q, k, v
+
+
+def shapes(p: Parameters) -> dict[str, tuple[int, int, int]]:
+    """Of the inputs, by name."""
+    return {"q": (p.num_heads, p.lq, p.dk), "k": (p.kv_heads, p.keys, p.dk), "v": (p.kv_heads, p.keys, p.width)}
 
 
 def attention(q: Array, k: Array, v: Array, *, causal: bool = False, window: int | None = None) -> Array:
@@ -74,7 +80,8 @@ class Error:
 
     @property
     def within(self) -> bool:
-        return self.missed <= self.tolerance.missed
+        """Never with a result, or a truth, that is no number or infinite somewhere."""
+        return self.missed <= self.tolerance.missed and math.isfinite(self.largest)
 
     def __str__(self) -> str:
         t = self.tolerance
@@ -91,4 +98,5 @@ def error(got: Array, want: Array, device: str) -> Error:
     tolerance = TOLERANCES[device]
     difference, size = np.abs(got.astype(np.float32) - want), np.abs(want)
     beyond = ~(difference <= tolerance.atol + tolerance.rtol * size)  # what is no number counts, too
-    return Error(float(difference.mean() / size.mean()), float(difference.max()), float(beyond.mean()), tolerance)
+    off, whole = float(difference.mean()), float(size.mean())
+    return Error(off / whole if whole else math.inf if off else 0.0, float(difference.max()), float(beyond.mean()), tolerance)

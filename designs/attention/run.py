@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,8 +47,9 @@ class MappingOfAttention:
 
     ``stages(p, device)`` says what the compute tiles do, in calibrated cycles of blocks of ``bq`` queries and ``lkp`` keys;
     ``launch(p, device, q, k, v, how)`` runs it: q, k, v as :func:`reference.inputs` gives them, ``how`` are options of
-    :func:`npulab.run`, with ``data``. ``kernels`` are what each stage of a pipeline calls for a block; ``in_turn`` says that its stages are programs one after the other; ``waits`` what stands
-    between the rounds of the host.
+    :func:`npulab.run`, with ``data``. ``kernels`` are what each stage of a pipeline calls for a block; ``in_turn`` says that its
+    stages are programs one after the other; ``waits`` what stands between the rounds of the host; ``options`` are options of
+    the design that a run may give.
     """
 
     name: Name
@@ -58,6 +59,7 @@ class MappingOfAttention:
     kernels: Mapping[str, Sequence[str]] = field(default_factory=dict)
     in_turn: bool = False
     waits: Callable[[Parameters, str], Waits] = never_waits
+    options: tuple[str, ...] = ()
 
     def describe(self, p: Parameters, device: str) -> Description:
         """The mapping on paper, for :func:`npulab.predict`; ``p`` from :meth:`Parameters.of_mapping` for the device."""
@@ -120,15 +122,17 @@ def run(
 ) -> Outcome:
     """Run a mapping on normally distributed inputs, or those given, and compare it with the fp32 reference.
 
-    Without ``data`` only the timing is simulated, for any length. ``options`` go to :func:`npulab.run`: ``clock_hz``,
-    ``stream_bytes_per_cycle``, ``costs``, ``kernels``.
+    Without ``data`` only the timing is simulated, for any length. ``inputs`` are q, k, v of bf16, shaped as
+    :func:`reference.inputs` shapes them. ``options`` go to :func:`npulab.run` (:data:`OPTIONS`), or to the
+    design (the mapping's ``options``).
 
     Raises:
-        ValueError: for parameters that the mapping cannot serve.
+        ValueError: for parameters that the mapping cannot serve, inputs of another shape or type, and options that there are not.
         NpuError: what the design breaks, does not fit into, or what is not served.
     """
     p = parameters.of_mapping(of.name, device)
-    q, k, v = inputs or (reference.inputs(p, seed) if data else _nothing(p))
+    _check_options(of, options)
+    q, k, v = (reference.inputs(p, seed) if data else _nothing(p)) if inputs is None else _given(p, inputs)
     launched = of.launch(p, device, q, k, v, {"data": data, "trace": trace, **options})
     done = launched.run.having(flops=p.flops, name=f"attention_{of.name}")
     if launched.output is None:
@@ -137,10 +141,35 @@ def run(
     return Outcome(of, p, done, launched.output, reference.error(launched.output, truth, done.device.family))
 
 
+OPTIONS = ("clock_hz", "stream_bytes_per_cycle", "costs", "kernels", "warmup", "iterations")
+"""Those of :func:`npulab.run` that are not the mapping's to decide."""
+
+
+def _check_options(of: MappingOfAttention, options: Mapping[str, Any]) -> None:
+    for name in options:
+        if name in (f.name for f in fields(Parameters)):
+            raise ValueError(f"{name} is a field of Parameters, not an option of a run: Parameters({name}={options[name]!r}, ...)")
+        if name not in (*OPTIONS, *of.options):
+            raise ValueError(f"attention_{of.name} has no option {name}; there are {', '.join((*OPTIONS, *of.options))}")
+
+
+def _given(p: Parameters, inputs: Sequence[Array]) -> tuple[Array, Array, Array]:
+    """q, k, v, if they are what the parameters say."""
+    wanted = reference.shapes(p)
+    if len(inputs) != len(wanted):
+        raise ValueError(f"inputs are q, k and v, got {len(inputs)} arrays")
+    for x, (name, shape) in zip(inputs, wanted.items()):
+        if np.shape(x) != shape:
+            raise ValueError(f"{name} is of shape {np.shape(x)}, but the parameters say (heads, length, width) = {shape}")
+        if getattr(x, "dtype", None) != bfloat16:
+            raise ValueError(f"{name} is {getattr(x, 'dtype', type(x).__name__)}, but the mappings take bf16: .astype(ml_dtypes.bfloat16)")
+    q, k, v = inputs
+    return q, k, v
+
+
 def _nothing(p: Parameters) -> tuple[Array, Array, Array]:
     """Inputs for timing only: of the right size, and no memory."""
-    sizes = ((p.num_heads, p.lq, p.dk), (p.kv_heads, p.keys, p.dk), (p.kv_heads, p.keys, p.width))
-    q, k, v = (np.broadcast_to(bfloat16(0), shape) for shape in sizes)
+    q, k, v = (np.broadcast_to(bfloat16(0), shape) for shape in reference.shapes(p).values())
     return q, k, v
 
 

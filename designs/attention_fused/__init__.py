@@ -80,7 +80,7 @@ def launch(p: Parameters, device: str, q: Array, k: Array, v: Array, how: dict[s
     out = running.empty(p.num_heads * p.lq * p.width, data).reshape(p.num_heads * slices, p.lq, SLICE)
     done = npulab.run(
         DESIGN,
-        [q, k, in_slices(v), out],
+        [q, k, in_slices(v) if data else running.empty(v.size, data), out],
         device=device,
         outputs=[3],
         lq=p.lq,

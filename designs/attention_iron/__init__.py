@@ -77,7 +77,15 @@ def launch(p: Parameters, device: str, q: Array, k: Array, v: Array, how: dict[s
     return Launched(done, output)
 
 
-MAPPING = MappingOfAttention("iron", "IRON: pipelines of three tiles, scores through MemTiles", stages, launch, KERNELS, waits=waits)
+MAPPING = MappingOfAttention(
+    "iron",
+    "IRON: pipelines of three tiles, scores through MemTiles",
+    stages,
+    launch,
+    KERNELS,
+    waits=waits,
+    options=("s_depths", "p_depths"),
+)
 
 
 def run(parameters: Parameters, device: str = "npu2", **how: Any) -> Outcome:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
 
 from designs.attention import command, report, run
-from designs.attention.parameters import Parameters
+from designs.attention.parameters import OF_A_MAPPING, TILES, Parameters
 from npulab.record import Run
 from npusim.report import Traffic
 from tests.designs.attention.runs import DEVICES, NAMES, outcome
@@ -96,6 +96,29 @@ def test_options_are_those_of_the_mapping() -> None:
     with pytest.raises(SystemExit):
         command.parser("iron").parse_args(["--kv-sharing", "2"])
     assert command.parser("fused").parse_args(["--causal-skip"]).causal_skip
+    assert command.parser("fused").parse_args(["--window", "128"]).window == 128
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_there_is_an_option_for_each_field_that_the_mapping_takes(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The others it would refuse whatever their value; --causal is everywhere, since that one is worth a sentence."""
+    takes = {f.name for f in fields(Parameters)} - set(OF_A_MAPPING) - {"window", "causal_skip"} | set(TILES[name]["npu2"])  # type: ignore[index]
+    if name == "fused":
+        takes |= {"window", "causal_skip"}
+    given = vars(command.parser(name).parse_args([]))  # type: ignore[arg-type]
+    assert set(given) - {"device", "timing_only", "seed"} == takes
+    assert Parameters(**{field: given[field] for field in takes}) == Parameters()
+    with pytest.raises(SystemExit):
+        command.parser(name).parse_args(["--help"])  # type: ignore[arg-type]
+    text = " ".join(capsys.readouterr().out.split())
+    pieces = {"layerwise": "256", "dato": "128 on npu1, 256 on npu2", "iron": "256 on npu1, 512 on npu2", "fused": "256"}
+    assert f"queries worked on at a time (default {pieces[name]})" in text
+
+
+def test_a_window_by_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--lq", "512", "--num-heads", "2", "--causal", "--causal-skip", "--window", "128"]
+    assert command.main("fused", words) == 0
+    assert "512 tokens, 2 heads, d = 64, causal, looking back 128" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", NAMES)

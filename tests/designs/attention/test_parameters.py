@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from dataclasses import fields
 
+import numpy as np
 import pytest
 
 from designs.attention.parameters import NAMES, TILES, Parameters
@@ -59,6 +61,22 @@ def test_what_no_mapping_can_do(given: dict[str, int], words: str) -> None:
         Parameters(**given)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("name", [f.name for f in fields(Parameters)])
+def test_fields_are_of_their_kind(name: str) -> None:
+    """Whole numbers or switches; a field without a default of its own may be left."""
+    switch = isinstance(getattr(Parameters(), name), bool)
+    for wrong in ("64", 64.0, math.nan, [64], *((1, 0, None) if switch else (True, 0, -1))):
+        with pytest.raises(ValueError, match=rf"^{name} = "):
+            Parameters(**{name: wrong})  # type: ignore[arg-type]
+    if name in ("lq", "dk", "num_heads"):
+        with pytest.raises(ValueError, match=f"{name} = None: it must be a whole number"):
+            Parameters(**{name: None})  # type: ignore[arg-type]
+    elif not switch:
+        assert Parameters(**{name: None}) == Parameters()  # type: ignore[arg-type]
+        given = getattr(Parameters(**{name: np.int64(12)}), name)  # type: ignore[arg-type]
+        assert given == 12 and type(given) is int
+
+
 @pytest.mark.parametrize(
     ("name", "device", "given", "words"),
     [
@@ -84,6 +102,9 @@ def test_what_no_mapping_can_do(given: dict[str, int], words: str) -> None:
         ("layerwise", "npu2", {"lk": 100}, "lk = 100 is no multiple of 64"),
         ("layerwise", "npu2", {"lq": 256, "lk": 8192, "num_heads": 3}, "the rows that all tiles softmax at a time"),
         ("layerwise", "npu2", {"lqp": 128}, "its pieces are 256 queries on 4 tiles by 64 keys"),
+        ("dato", "npu1", {"num_q_tiles": 8, "lqp": 256}, "npu1 has 4 columns, one for each pipeline, not 8"),
+        ("iron", "npu1", {"num_q_tiles": 8, "lqp": 512}, "npu1 has 4 columns, one for each pipeline, not 8"),
+        ("fused", "npu2", {"dk": 576}, "dk = 576: a tile holds 64 queries in their full width, 73,728 bytes, and has 65,536"),
         ("fused", "npu2", {"lq": 300}, "lq = 300 is no multiple of 256, the queries of a launch"),
         ("fused", "npu2", {"lk": 384}, "lk = 384 is no multiple of 256, a block of keys for every stage"),
         ("fused", "npu2", {"num_heads": 3}, "num_heads = 3 is no multiple of 2, the heads of a launch"),

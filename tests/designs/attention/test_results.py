@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -121,6 +123,49 @@ def test_arithmetic(name: str, stages: int, block: int, device: str, arithmetic:
         want = attention(variant(arithmetic), q[head], k[head], v[head], stages=stages, block=block)
         got = done.output[head].astype(np.float32)
         assert np.abs(got - want).max() <= 0.015 * np.abs(want).max()
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("data", [True, False])
+def test_inputs_are_what_the_parameters_say(name: str, data: bool) -> None:
+    p = Parameters(lq=256, num_heads=4, num_kv_heads=2)
+    given = reference.inputs(p)
+    wrong: list[tuple[Any, str]] = [(given[:2], "inputs are q, k and v, got 2 arrays")]
+    for i, letter in enumerate("qkv"):
+        for change, words in (
+            (lambda x: x.astype(np.float32), f"{letter} is float32, but the mappings take bf16"),
+            (lambda x: x.tolist(), f"{letter} is list, but the mappings take bf16"),
+            (lambda x: x.reshape(-1), rf"{letter} is of shape \(\d+,\), but the parameters say"),
+            (lambda x: x.swapaxes(0, 1), rf"{letter} is of shape \(256, ., 64\), but"),  # as many elements
+            (lambda x: x[:, :200], rf"{letter} is of shape \(., 200, 64\), but"),
+            (lambda x: np.concatenate([x, x]), rf"{letter} is of shape \(., 256, 64\), but"),
+        ):
+            wrong.append(([change(x) if i == j else x for j, x in enumerate(given)], words))
+    for inputs, words in wrong:
+        with pytest.raises(ValueError, match=words):
+            running.run(running.mapping(name), p, "npu1", inputs=inputs, data=data)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_options_are_not_parameters(name: str) -> None:
+    of, p = running.mapping(name), Parameters(lq=256)  # type: ignore[arg-type]
+    for field in fields(Parameters):
+        with pytest.raises(ValueError, match=f"{field.name} is a field of Parameters, not an option of a run"):
+            running.run(of, p, data=False, **{field.name: 1})
+    for option in ("scale", "flops", "outputs", "pipelines", "sharing", "bq", "heads", "turbo"):
+        with pytest.raises(ValueError, match=f"attention_{name} has no option {option}; there are clock_hz, "):
+            running.run(of, p, data=False, **{option: 1})
+
+
+def test_no_memory_is_taken_without_data() -> None:
+    """Slices of V would be cut out of copies."""
+    wide = Parameters(lq=512, dv=2**16, num_heads=2)
+    tracemalloc.start()
+    try:
+        assert running.exact(running.run(running.mapping("fused"), wide, data=False))
+        assert tracemalloc.get_traced_memory()[1] < 2 * wide.num_kv_heads * wide.lk * wide.dv  # type: ignore[operator]
+    finally:
+        tracemalloc.stop()
 
 
 def test_each_kind_of_input_counts() -> None:
