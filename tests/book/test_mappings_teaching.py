@@ -218,3 +218,11 @@ def test_split_mistakes(chapter: Chapter, name: str, wrong: str, hint: str) -> N
 def test_an_untouched_skeleton_fails(chapter: Chapter, exercise: str, cells: tuple[str, ...]) -> None:
     with pytest.raises(CheckFailed, match="empty"):
         chapter.untouched(exercise, *cells)
+
+
+def test_the_text_speaks_of_the_solution(chapter: Chapter) -> None:
+    from designs.attention import exercises
+
+    own = chapter.attempt("second", "second")
+    found = exercises.second_softmax(own["stages"], own["streams"], own["slowest"], own["gain"])
+    assert found.seconds == exercises.two_softmax_tiles().seconds

@@ -87,7 +87,8 @@ class _Panels:
         axes.plot([ridge, slope_end], [top, highest], color=colour, lw=1.2, ls=(0, (2, 2)))
         axes.plot([ridge], [top], marker="v", ms=6, color=colour)
         room = ridge / left > (right / left) ** 0.4  # for the words, left of the ridge
-        beside: dict[str, Any] = {"xytext": (0, 7) if room else (16, 4), "ha": "right" if room else "left"}
+        above = 12 if any(0.8 * top < p.flops_per_cycle * self.scale for p in self.points) else 4  # a point on the roof
+        beside: dict[str, Any] = {"xytext": (0, 7) if room else (16, above), "ha": "right" if room else "left"}
         axes.annotate(f"ridge {number(ridge)}", (ridge, top), textcoords="offset points", color=INK, fontsize=9, **beside)
         for value in self.ceilings.values():
             axes.plot([value / self.widths[level], right], [value * self.scale] * 2, color=INK, lw=1.2, ls=(0, (5, 2)))
