@@ -140,17 +140,19 @@ def fused(p: Parameters, device: str) -> Programs:
     all its tiles; Bq = lqp/n at L1, where each tile gets all Q of its stage and keeps its own. Scores leave no tile.
 
     A value wider than 64 is made in pieces of 64, each in launches of its own that make the scores again. Q travels with K;
-    the output of each query tile leaves through a MemTile of its own, as AIR's compiler spreads it.
+    the output of each query tile leaves through a MemTile of its own, as AIR's compiler spreads it for herds of more than four tiles.
     """
     pieces = -(-p.width // 64)
     group, tiles, stages = p.tile("lqp"), p.tile("num_q_tiles"), p.tile("num_cascade_stages")
-    ways, ends = stages * p.tile("num_heads_per_unroll"), tiles * p.tile("num_heads_per_unroll")
+    heads = p.tile("num_heads_per_unroll")
+    ways, ends = stages * heads, tiles * heads
+    out = ends if tiles * stages > 4 else heads
     launches = p.num_heads * p.lq // group * pieces
     return {
         "attention": (
             *inwards("qk", launches * (stages * group + p.keys) * p.dk, ways, ways, tiles),
             *inwards("v", launches * p.keys * (p.width // pieces), ways, ways, tiles),
-            *outwards("o", launches * group * (p.width // pieces), ends, ends),
+            *outwards("o", launches * group * (p.width // pieces), ends, out),
         )
     }
 

@@ -166,6 +166,32 @@ def test_fusing_gains_more_than_tiles_by_kernel_costs_alone(device: str) -> None
     assert slowest / each / (fused.tiles / streaming.tiles) == pytest.approx(1.7, abs=0.1)
 
 
+# ---- layer by layer beside streaming
+
+
+def test_layer_by_layer_is_no_slower_than_streaming_while_rows_fit_into_a_tile(rows: list[dict[str, Any]]) -> None:
+    """TFLOP/s at 4,096 tokens, and but for 512 tokens on XDNA 2; from 8,192 on softmax reads rows twice, and streaming is ahead
+    there."""
+
+    def speed(name: str, device: str, length: int) -> float:
+        return float(row(rows, name, device, length)["gflops"]) / 1e3
+
+    for device, by_layers, streaming in (("npu1", 0.6, 0.35), ("npu2", 1.9, 1.6)):
+        assert speed("layerwise", device, 4096) == pytest.approx(by_layers, abs=0.05)
+        assert all(speed(name, device, 4096) == pytest.approx(streaming, abs=0.05) for name in ("dato", "iron"))
+        for length in (256, 512, 1024, 2048, 4096):
+            ahead = speed("layerwise", device, length) > max(speed(name, device, length) for name in ("dato", "iron"))
+            assert ahead == ((device, length) != ("npu2", 512))
+    assert (speed("dato", "npu2", 512), speed("layerwise", "npu2", 512)) == pytest.approx((1.5, 1.4), abs=0.05)
+    for length in (8192, 16384, 32768):
+        assert speed("layerwise", "npu2", length) < min(speed(name, "npu2", length) for name in ("dato", "iron"))
+        assert speed("layerwise", "npu1", length) > max(speed(name, "npu1", length) for name in ("dato", "iron"))
+
+
+def test_loading_three_programs_takes_longer_than_512_tokens_on_xdna_2(rows: list[dict[str, Any]]) -> None:
+    assert row(rows, "layerwise", "npu2", 512)["ms"] < 3 * 0.28 < row(rows, "layerwise", "npu2", 1024)["ms"]
+
+
 # ---- padding, and published points
 
 
