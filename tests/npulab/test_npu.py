@@ -192,6 +192,20 @@ def test_another_generation_than_the_npus_is_refused(real: SimpleNamespace) -> N
     assert npulab.run(build, [], device="npu2_4col", warmup=0, iterations=1).device.name == "npu2_4col"
 
 
+def test_designs_are_made_for_the_part_of_the_array_that_is_asked_for(real: SimpleNamespace) -> None:
+    """An @iron.jit function learns of its device from IRON only."""
+    seen = []
+
+    def made(on: str) -> str:
+        seen.append((on, *real.iron.current))
+        return f"module of {on}"
+
+    for asked in ("npu2_4col", None):
+        npulab.run(made, [], device=asked, warmup=0, iterations=1)
+    assert seen == [("npu2_4col", "npu2/4"), ("npu2", "npu2/None")]
+    assert real.iron.current == ["npu2/None"]
+
+
 def test_graphs_are_made_by_the_simulated_backend(real: SimpleNamespace) -> None:
     with pytest.raises(ValueError, match=r"npulab\.use\('sim'\)"):
         npulab.design(build)

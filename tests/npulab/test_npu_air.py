@@ -381,6 +381,8 @@ def test_another_generation_than_the_npus_is_refused(real: SimpleNamespace) -> N
         ("kernels/k.cc", "kernels/none.cc", r"k\.o is made of .*none\.cc, which does not exist"),
         ('{"k.o":', '{"k.o": ("kernels/k.cc", []), "in/k.o":', "must not name a folder"),
         ('[f"-DN={n}", "-Iinclude"]', '"-DN=4"', "flags are a list"),
+        ('("kernels/k.cc", [f"-DN={n}", "-Iinclude"])', '"kernels/k.cc"', r"gives \(C\+\+ source, flags\) for each.*got 'kernels"),
+        ('("kernels/k.cc", [f"-DN={n}", "-Iinclude"])', '("kernels/k.cc",)', r"got \('kernels/k.cc',\) for k\.o"),
         ('{"omit_pingpong"', '{"n_perf_iters": 5, "omit_pingpong"', "must not decide n_perf_iters"),
     ],
 )

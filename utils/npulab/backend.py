@@ -100,21 +100,23 @@ def _enter(chosen: Backend) -> None:
 
     if chosen.kind == "sim":
         finder.activate(*_embedded())
-        point_at(chosen.device)
+        point_at(chosen.device, "sim")
         listen()
         return
     finder.deactivate()
-    try:
-        import aie.iron as iron
-        from aie.iron.device import from_name
-    except ImportError as error:
-        raise explained(error, "toolchain") from error
-    of = chosen.device
-    iron.set_current_device(from_name(of.family, n_cols=None if of.partition_of is None else of.columns))
+    point_at(chosen.device, chosen.kind)
 
 
-def point_at(on: Device) -> None:
-    """Let the embedded packages make designs for a device from now on."""
+def point_at(on: Device, kind: Kind) -> None:
+    """Let the embedded packages, or the real ones, make designs for a device from now on."""
+    if kind == "npu":
+        try:
+            import aie.iron as iron
+            from aie.iron.device import from_name
+        except ImportError as error:
+            raise explained(error, "toolchain") from error
+        iron.set_current_device(from_name(on.family, n_cols=None if on.partition_of is None else on.columns))
+        return
     from npusim.frontends.iron import current as embedded
 
     embedded.set_current_device(None)

@@ -40,16 +40,13 @@ def _on(name: str | None) -> Iterator[Device]:
     """Designs are made for this device while the context lasts (None: the backend's)."""
     chosen = backend.current()
     wanted = chosen.device if name is None else device_named(name)
-    if chosen.kind == "npu":
-        if wanted.family != chosen.device.family:
-            raise DesignError(f"this NPU is {chosen.device.family}; use npulab.use('sim') to run on {name}")
-        yield wanted
-        return
-    backend.point_at(wanted)  # also where the backend's is wanted: a design may have chosen another one
+    if chosen.kind == "npu" and wanted.family != chosen.device.family:
+        raise DesignError(f"this NPU is {chosen.device.family}; use npulab.use('sim') to run on {name}")
+    backend.point_at(wanted, chosen.kind)  # also where the backend's is wanted: a design may have chosen another one
     try:
         yield wanted
     finally:
-        backend.point_at(chosen.device)
+        backend.point_at(chosen.device, chosen.kind)
 
 
 def design(what: Any, *, device: str | None = None, **params: Any) -> Design:

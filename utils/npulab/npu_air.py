@@ -80,10 +80,13 @@ def objects_of(build: Callable[..., Any], mlir: str, on: Device, params: Mapping
             f"the design links {', '.join(unknown)} but does not say what of: beside build, it needs a function "
             "objects(device, **params) that gives {object file: (C++ source, flags)}"
         )
-    return [_object(name, folder, source, flags, on) for name, (source, flags) in sorted(said.items())]
+    return [_object(name, folder, made_of, on) for name, made_of in sorted(said.items())]
 
 
-def _object(name: str, folder: Path, source: str | Path, flags: Sequence[str], on: Device) -> peano.Object:
+def _object(name: str, folder: Path, made_of: Any, on: Device) -> peano.Object:
+    if not (isinstance(made_of, (tuple, list)) and len(made_of) == 2):
+        raise DesignError(f"objects() gives (C++ source, flags) for each object file, got {made_of!r} for {name}")
+    source, flags = made_of
     path = (folder / source).resolve()
     if Path(name).name != name:
         raise DesignError(f"{name!r} is not the name of an object file: it must not name a folder")

@@ -58,6 +58,15 @@ def test_long_sequences_are_timing_only(capsys: pytest.CaptureFixture[str]) -> N
     assert "more than 12,582,912 scores: timing only" in capsys.readouterr().out
 
 
+def test_scores_of_all_heads_count(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ["--lq", "256", "--num-heads", "2", "--device", "npu1"]
+    for largest, timing in ((2 * 256 * 256, False), (2 * 256 * 256 - 1, True)):
+        monkeypatch.setattr(command, "LARGEST", largest)
+        assert command.main("dato", words) == 0
+        out = capsys.readouterr().out
+        assert ("timing only, nothing was computed" in out) == ("scores: timing only" in out) == timing
+
+
 @pytest.mark.parametrize(
     ("name", "given", "words"),
     [
