@@ -35,6 +35,10 @@ TILES: Mapping[Name, Mapping[str, Mapping[str, int]]] = {
 on npu2, too (amd/IRON operators/mha); the others are ours."""
 
 
+LARGEST = 2**32
+"""Bytes of a host array: what a 32-bit offset reaches."""
+
+
 @dataclass(frozen=True)
 class Parameters:
     """Attention of ``num_heads`` heads, ``lq`` queries and ``lk`` keys each, ``dk`` and ``dv`` wide; ``num_kv_heads`` heads of keys
@@ -129,7 +133,7 @@ class Parameters:
         columns = own["num_q_tiles"]
         if name in ("dato", "iron") and full.tile("num_q_tiles") > columns:
             raise ValueError(f"attention_{name}: {device} has {columns} columns, one for each pipeline, not {full.num_q_tiles}")
-        for sentence in RULES[name](full):
+        for sentence in (*_arrays(full), *RULES[name](full)):
             raise ValueError(f"attention_{name}: {sentence}")
         return full
 
@@ -175,6 +179,17 @@ OF_A_MAPPING = ("num_cascade_stages", "num_heads_per_unroll", "kv_sharing")
 def _multiple(p: Parameters, name: str, value: int, step: int, of: str) -> Iterator[str]:
     if value % step:
         yield f"{name} = {value} is no multiple of {step}, {of}"
+
+
+def _arrays(p: Parameters) -> Iterator[str]:
+    for name, heads, length, width in (
+        ("q", p.num_heads, p.lq, p.dk),
+        ("k", p.kv_heads, p.keys, p.dk),
+        ("v", p.kv_heads, p.keys, p.width),
+        ("o", p.num_heads, p.lq, p.width),
+    ):
+        if (size := 2 * heads * length * width) > LARGEST:
+            yield f"{name} is of {size:,} bytes, and an offset into a host array reaches {LARGEST:,}"
 
 
 def _split(p: Parameters) -> Iterator[str]:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 import npulab
+from designs.attention import parameters
 from designs.attention import run as running
 from designs.attention.parameters import Parameters
 from designs.attention.run import Array, Launched, MappingOfAttention, Outcome, kernel_cycles
@@ -19,8 +20,8 @@ from npulab.record import Run
 from npusim.devices import device as device_named
 
 DESIGN = Path(__file__).with_name("design.py")
-LARGEST = 2**32
-"""Bytes of the scores of one chain: what a 32-bit offset into a host array reaches."""
+LARGEST = parameters.LARGEST
+"""Bytes of the scores of one chain."""
 
 
 def heads_at_once(p: Parameters) -> int:

@@ -58,6 +58,14 @@ def test_long_sequences_are_timing_only(capsys: pytest.CaptureFixture[str]) -> N
     assert "more than 12,582,912 scores: timing only" in capsys.readouterr().out
 
 
+def test_a_seed(capsys: pytest.CaptureFixture[str]) -> None:
+    said = []
+    for seed in ([], ["--seed", "0"], ["--seed", "5"]):
+        assert command.main("dato", ["--lq", "256", "--num-heads", "1", "--device", "npu1", *seed]) == 0
+        said.append(capsys.readouterr().out)
+    assert said[0] == said[1] != said[2]
+
+
 def test_scores_of_all_heads_count(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     words = ["--lq", "256", "--num-heads", "2", "--device", "npu1"]
     for largest, timing in ((2 * 256 * 256, False), (2 * 256 * 256 - 1, True)):

@@ -77,6 +77,21 @@ def test_fields_are_of_their_kind(name: str) -> None:
         assert given == 12 and type(given) is int
 
 
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"lq": 2**25, "lk": 256}, "q is of 8,589,934,592 bytes"),
+        ({"lq": 2**10, "num_heads": 10**9}, "q is of 131,072,000,000,000 bytes"),
+        ({"lq": 1024, "lk": 2**30}, "k is of 274,877,906,944 bytes"),
+        ({"lq": 256, "dv": 2**23}, "v is of 8,589,934,592 bytes"),
+    ],
+)
+def test_arrays_are_within_reach_of_an_offset(name: str, given: dict[str, int], words: str) -> None:
+    with pytest.raises(ValueError, match=f"attention_{name}: {words}, and an offset into a host array reaches 4,294,967,296"):
+        Parameters(**{"num_heads": 2, **given}).of_mapping(name, "npu2")  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     ("name", "device", "given", "words"),
     [

@@ -168,6 +168,18 @@ def test_no_memory_is_taken_without_data() -> None:
         tracemalloc.stop()
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_a_seed_chooses_the_inputs(name: str) -> None:
+    p = Parameters(lq=256, num_heads=1)
+    of = running.mapping(name)  # type: ignore[arg-type]
+    seeded = running.run(of, p, "npu1", seed=5)
+    given = running.run(of, p, "npu1", inputs=reference.inputs(p, 5))
+    other = running.run(of, p, "npu1")
+    assert seeded.output is not None and given.output is not None and other.output is not None
+    assert np.array_equal(seeded.output, given.output) and not np.array_equal(seeded.output, other.output)
+    assert seeded.error == given.error != other.error
+
+
 def test_each_kind_of_input_counts() -> None:
     """A change in one key changes the queries that see it, and no other."""
     p = Parameters(lq=256, num_heads=2, num_kv_heads=1, causal=True)
