@@ -6,6 +6,8 @@ import re
 
 import pytest
 
+from designs import attention_iron
+from designs.attention.parameters import Parameters
 from npulab import draw
 from npulab.draw.contents import channel_names, fifo_hues, legend_names, parts
 from npulab.draw.wires import busiest, family, letters, neighbours, wires
@@ -20,6 +22,7 @@ EVERY = {
     "whole array": lambda: draw.array(machines.matmul_machine()),
     "whole array, run": lambda: draw.array(machines.matmul_report()),
     "two columns": lambda: draw.array(machines.matmul_report(), columns=(2, 3)),
+    "cores of 33.5 KiB that are busy": lambda: draw.array(attention_iron.run(Parameters(lq=512, num_heads=1), "npu2").run),
     "neighbours and cascade": lambda: draw.array(machines.attention_machine()),
 }
 

@@ -9,6 +9,7 @@ from npulab.draw.wires import channel_key
 from npusim.machine import Coord, DmaChannel, Machine
 from npusim.report import CoreUse, Report
 
+TINY = 9.0  # px, size of the class "tiny"
 PIP = 5.0  # px, width of the mark of a DMA channel
 
 
@@ -76,13 +77,25 @@ class Tiles:
         self.canvas.text(x + 8, y + 14, fit(name, w, size), cls)
         capacity = self.device.limits(tile.at.row).memory.value
         self.fill_bar(tile, x + 8, y + 20, w, capacity)
-        share = size_text(tile.nbytes) + (f" of {size_text(capacity)}" if self.plan.wide else "")
+        share = self.share_text(tile, capacity, w)
         over = tile.nbytes > capacity
         self.canvas.text(x + 8, y + 41, share + (" too much!" if over else ""), "tiny f-red" if over else "tiny")
         if tile.use is not None:
             self.busy_bar(tile.use, x + 8, y + 47, w)
         if self.plan.wide and kind == "core":
             self.fifo_lines(tile, x + 8, y + (66 if tile.use else 56), w - 22)
+
+    def share_text(self, tile: TileContents, capacity: int, w: float) -> str:
+        """Memory in use; in a narrow box without decimals where the core's share of time is beside it and would not fit."""
+        if self.plan.wide:
+            return f"{size_text(tile.nbytes)} of {size_text(capacity)}"
+        beside = text_width(self.busy_text(tile.use), TINY) if tile.use else 0.0
+        exact = size_text(tile.nbytes)
+        return exact if text_width(exact, TINY) + beside + 2 <= w else f"{tile.nbytes / 1024:.0f} KiB"
+
+    def busy_text(self, use: CoreUse) -> str:
+        busy = use.busy / (max(self.report.ticks, 1) if self.report else 1)
+        return f"{busy:.0%} busy" if self.plan.wide else f"{busy:.0%}"
 
     def fill_bar(self, tile: TileContents, x: float, y: float, w: float, capacity: int) -> None:
         """Memory in use, stack first, then the buffers by fifo."""
@@ -101,7 +114,7 @@ class Tiles:
     def busy_bar(self, use: CoreUse, x: float, y: float, w: float) -> None:
         ticks = max(self.report.ticks, 1) if self.report else 1
         busy, stall = use.busy / ticks, use.stall / ticks
-        self.canvas.text(x + w, y - 6, f"{busy:.0%} busy" if self.plan.wide else f"{busy:.0%}", "tiny", "end")
+        self.canvas.text(x + w, y - 6, self.busy_text(use), "tiny", "end")
         self.canvas.rect(x, y, w, 5, "well", rx=1)
         self.canvas.rect(x, y, w * min(busy, 1), 5, "f-blue", hint=f"busy {busy:.1%}")
         at, rest = x + w * min(busy, 1), w * max(min(stall, 1 - busy), 0)
