@@ -10,6 +10,7 @@ from designs import attention_iron
 from designs.attention.parameters import Parameters
 from npulab import draw
 from npulab.draw.contents import channel_names, fifo_hues, legend_names, parts
+from npulab.draw.svg import text_width
 from npulab.draw.wires import busiest, family, letters, neighbours, wires
 from npulab.record import Run
 from npusim.machine import Coord
@@ -22,7 +23,6 @@ EVERY = {
     "whole array": lambda: draw.array(machines.matmul_machine()),
     "whole array, run": lambda: draw.array(machines.matmul_report()),
     "two columns": lambda: draw.array(machines.matmul_report(), columns=(2, 3)),
-    "cores of 33.5 KiB that are busy": lambda: draw.array(attention_iron.run(Parameters(lq=512, num_heads=1), "npu2").run),
     "neighbours and cascade": lambda: draw.array(machines.attention_machine()),
 }
 
@@ -47,6 +47,16 @@ def test_memory_is_shown_against_capacity() -> None:
     picture = draw.array(machines.saxpy_machine())
     assert "13 KiB of 64 KiB" in texts(picture)
     assert any(h.startswith("compute tile (0,2) runs saxpy") and "13312 of 65536 B" in h for h in hints(picture))
+
+
+def test_memory_and_the_busy_share_fit_side_by_side_in_a_narrow_box() -> None:
+    """33.5 KiB is shown as 34 beside two digits of a share, and whole where nothing is beside it."""
+    run = attention_iron.run(Parameters(lq=512, num_heads=1), "npu2").run
+    shown = texts(draw.array(run))
+    pairs = [(a, b) for a, b in zip(shown, shown[1:]) if a.endswith("KiB") and b.endswith("%")]
+    assert len(pairs) == 24 and {a for a, _ in pairs} == {"49 KiB", "34 KiB"}
+    assert all(text_width(a, 9) + text_width(b, 9) <= 54 for a, b in pairs)
+    assert run.machine is not None and "33.5 KiB" in texts(draw.array(run.machine))
 
 
 def test_too_much_memory_is_said() -> None:
