@@ -16,9 +16,10 @@ Rows = list[tuple[str, ...]]
 
 def predicted(outcome: Outcome) -> Prediction:
     """From the mapping's description: the whole device's memories over the tiles in use, reads and writes together; the ceiling
-    is what the kernels reach on tiles that never wait."""
+    is what the kernels reach on tiles that never wait. Always for the calibrated kernels and costs, also where the run was
+    given others."""
     device = outcome.run.device
-    return predict(outcome.mapping.describe(outcome.parameters, device.name), device)
+    return predict(outcome.mapping.describe(outcome.parameters, device), device)
 
 
 def summary(outcome: Outcome) -> Rows:
@@ -74,6 +75,8 @@ def notes(outcome: Outcome) -> list[str]:
         f"ridge points: {over.ceiling:,.0f} FLOP/cycle = {si(over.ceiling * over.device.clock_hz, 'FLOP/s')}, what the calibrated "
         f"kernels reach on {over.tiles} tiles that never wait, over the memories of the whole device, reads and writes together"
     )
+    if others := sorted(outcome.given & {"kernels", "costs"}):
+        lines.append(f"predicted for the calibrated kernels and costs: the run was given other {' and '.join(others)}")
     if outcome.run.traffic is None:
         lines.append("bytes: what the closed formulas say (designs.attention.formulas), since a measured run does not count them")
     else:

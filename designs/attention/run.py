@@ -19,6 +19,7 @@ from designs.attention.parameters import Name, Parameters
 from designs.kernels.models import KERNELS
 from npulab.prediction import Description, Phase, Stage
 from npulab.record import Run
+from npusim.devices import Device
 from npusim.devices import device as device_named
 from npusim.report import CoreUse, Report
 
@@ -36,7 +37,7 @@ Waits = tuple[Mapping[str, float], int]
 """What nothing overlaps with: core cycles by name, and tasks that the host starts meanwhile."""
 
 
-def never_waits(p: Parameters, device: str) -> Waits:
+def never_waits(p: Parameters, on: Device) -> Waits:
     """For mappings whose host keeps ahead of the array."""
     return {}, 0
 
@@ -58,13 +59,14 @@ class MappingOfAttention:
     launch: Callable[[Parameters, str, Array, Array, Array, dict[str, Any]], Launched]
     kernels: Mapping[str, Sequence[str]] = field(default_factory=dict)
     in_turn: bool = False
-    waits: Callable[[Parameters, str], Waits] = never_waits
+    waits: Callable[[Parameters, Device], Waits] = never_waits
     options: tuple[str, ...] = ()
 
-    def describe(self, p: Parameters, device: str) -> Description:
+    def describe(self, p: Parameters, device: str | Device) -> Description:
         """The mapping on paper, for :func:`npulab.predict`; ``p`` from :meth:`Parameters.of_mapping` for the device."""
-        programs, stages = formulas.streams(self.name, p, device), tuple(self.stages(p, device))
-        alone, tasks = self.waits(p, device)
+        on = device_named(device) if isinstance(device, str) else device
+        programs, stages = formulas.streams(self.name, p, on.name), tuple(self.stages(p, on.name))
+        alone, tasks = self.waits(p, on)
         if not self.in_turn:
             ((name, streams),) = programs.items()
             return Description(f"attention_{self.name}", p.flops, (Phase(name, streams, stages, alone, tasks),))
@@ -91,13 +93,15 @@ def mapping(name: Name) -> MappingOfAttention:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A run of a mapping: its complete parameters, the record, and with data O (num_heads, lq, dv) and its error."""
+    """A run of a mapping: its complete parameters, the record, and with data O (num_heads, lq, dv) and its error; which
+    options it was given."""
 
     mapping: MappingOfAttention
     parameters: Parameters
     run: Run
     output: Array | None = None
     error: reference.Error | None = None
+    given: frozenset[str] = frozenset()
 
     @property
     def device(self) -> str:
@@ -135,10 +139,11 @@ def run(
     q, k, v = (reference.inputs(p, seed) if data else _nothing(p)) if inputs is None else _given(p, inputs)
     launched = of.launch(p, device, q, k, v, {"data": data, "trace": trace, **options})
     done = launched.run.having(flops=p.flops, name=f"attention_{of.name}")
+    given = frozenset(name for name, value in options.items() if value is not None)
     if launched.output is None:
-        return Outcome(of, p, done)
+        return Outcome(of, p, done, given=given)
     truth = reference.attention(q, k, v, causal=p.causal, window=p.window)
-    return Outcome(of, p, done, launched.output, reference.error(launched.output, truth, done.device.family))
+    return Outcome(of, p, done, launched.output, reference.error(launched.output, truth, done.device.family), given)
 
 
 OPTIONS = ("clock_hz", "stream_bytes_per_cycle", "costs", "kernels", "warmup", "iterations")

@@ -18,7 +18,7 @@ from designs.attention.parameters import Parameters
 from designs.attention.run import Array, Launched, MappingOfAttention, Outcome, Waits, kernel_cycles
 from designs.kernels.models import MODELS
 from npulab.prediction import Stage
-from npusim.devices import device as device_named
+from npusim.devices import Device
 
 DESIGN = Path(__file__).with_name("design.py")
 SLICE = 64
@@ -55,15 +55,15 @@ def _block_cycles(p: Parameters, device: str) -> int:
     return kernel_cycles(p, device, *names, DK=SLICE, DV=SLICE)
 
 
-def waits(p: Parameters, device: str) -> Waits:
+def waits(p: Parameters, on: Device) -> Waits:
     """A launch after the other: the host starts its transfers, queries come in before keys, partial results are merged down
     the cascade, O goes out."""
     heads, rows, columns = p.tile("num_heads_per_unroll"), p.tile("num_cascade_stages"), p.tile("num_q_tiles")
     launches = p.num_heads // heads * (p.lq // p.tile("lqp")) * (p.width // SLICE)
-    tile = 2 * p.bq * SLICE / device_named(device).stream_bytes_per_cycle  # cycles of one on a stream
+    tile = 2 * p.bq * SLICE / on.stream_bytes_per_cycle  # cycles of one on a stream
     size = {"DK": SLICE, "DV": SLICE}
     turns = launches * p.keys // p.tile("lkp") // rows
-    merges = (rows - 1) * kernel_cycles(p, device, "merge_partials", **size) + kernel_cycles(p, device, "divide_output", **size)
+    merges = (rows - 1) * kernel_cycles(p, on.name, "merge_partials", **size) + kernel_cycles(p, on.name, "divide_output", **size)
     alone = {
         "queries and first keys coming in": launches * (columns * (p.dk // SLICE) + 2) * tile,
         "merging down the cascade": launches * merges,

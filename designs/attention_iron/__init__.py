@@ -15,7 +15,7 @@ from designs.attention import run as running
 from designs.attention.parameters import Parameters
 from designs.attention.run import Array, Launched, MappingOfAttention, Outcome, Waits, kernel_cycles
 from npulab.prediction import Stage
-from npusim.devices import device as device_named
+from npusim.devices import Device
 
 DESIGN = Path(__file__).with_name("design.py")
 
@@ -34,20 +34,20 @@ def stages(p: Parameters, device: str) -> tuple[Stage, ...]:
     return tuple(Stage(name, tiles, kernel_cycles(p, device, *called), blocks, most) for name, called in KERNELS.items())
 
 
-def waits(p: Parameters, device: str) -> Waits:
+def waits(p: Parameters, on: Device) -> Waits:
     """A group of queries after the other: the host starts its transfers and waits, the pipelines fill and run empty; keys that
     a mask hides from all of the group come by at the pace of their stream."""
     padded, tiles = p.padded(), p.tile("num_q_tiles")
     groups = p.num_heads * padded.lq // p.tile("lqp")
-    cycles = [stage.cycles for stage in stages(p, device)]
-    hop = 2 * p.bq * max(p.dk, p.tile("lkp")) / device_named(device).stream_bytes_per_cycle
+    cycles = [stage.cycles for stage in stages(p, on.name)]
+    hop = 2 * p.bq * max(p.dk, p.tile("lkp")) / on.stream_bytes_per_cycle
     # Q, S, P and O each come through a MemTile: in and out. While the host starts the transfer of O, the array works.
-    filling = sum(cycles) - max(cycles) + 8 * hop + kernel_cycles(p, device, "divide_output")
+    filling = sum(cycles) - max(cycles) + 8 * hop + kernel_cycles(p, on.name, "divide_output")
     _, seen = formulas.iron_blocks(p)
     hidden = groups * (padded.keys // p.tile("lkp")) - seen
     alone = {"filling and emptying the pipelines": groups * filling}
     if hidden:
-        alone["hidden keys coming by"] = hidden * 2 * p.tile("lkp") * p.dk / device_named(device).stream_bytes_per_cycle
+        alone["hidden keys coming by"] = hidden * 2 * p.tile("lkp") * p.dk / on.stream_bytes_per_cycle
     return alone, groups * (tiles // 4 + 2)
 
 

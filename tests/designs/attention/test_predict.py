@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from designs.attention import compare
+from designs.attention import ablations, compare, report
 from designs.attention import run as running
 from designs.attention.parameters import Parameters
 from designs.attention.run import Outcome
+from designs.kernels.models import MODELS
 from npulab.prediction import Prediction, predict
 from npusim.report import Level
 from tests.designs.attention.runs import DEVICES, MASKED, NAMES, outcome
@@ -226,6 +227,26 @@ def test_other_clocks_and_streams(name: str, device: str) -> None:
     said = predict(done.mapping.describe(done.parameters, device), device, **how)  # type: ignore[arg-type]
     assert said.roofline.device == done.run.device
     assert 0.93 < said.seconds / done.run.seconds < 1.05
+    done = running.run(running.mapping(name), Parameters(lq=1024), device, data=False, **how)  # type: ignore[arg-type]
+    assert 0.93 < report.predicted(done).seconds / done.run.seconds < 1.06
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_other_kernels_and_costs_are_not_predicted(name: str) -> None:
+    """And the table says so: what they reach may be more than the bound."""
+    halved = {kernel: ablations.scaled(model, 0.5) for kernel, model in MODELS.items()}
+    p, of = Parameters(lq=1024), running.mapping(name)  # type: ignore[arg-type]
+    plain = running.run(of, p, data=False, kernels=None)
+    for how, words in (
+        ({"kernels": halved}, "the run was given other kernels"),
+        ({"costs": compare.NO_HOST}, "the run was given other costs"),
+        ({"costs": compare.NO_HOST, "kernels": halved}, "the run was given other costs and kernels"),
+    ):
+        done = running.run(of, p, data=False, **how)  # type: ignore[arg-type]
+        assert done.run.seconds < plain.run.seconds
+        assert report.predicted(done).seconds == report.predicted(plain).seconds
+        assert f"predicted for the calibrated kernels and costs: {words}" in report.notes(done)
+    assert not any("was given" in line for line in report.notes(plain))
 
 
 @pytest.mark.parametrize("device", DEVICES)

@@ -218,6 +218,9 @@ def test_heads_in_several_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     timing = running.run(layerwise.MAPPING, Parameters(**given), "npu2", data=False)
     assert [part.times for part in timing.run.parts] == [2, 2, 2]
     assert (timing.run.cycles, timing.run.traffic) == (done.run.cycles, done.run.traffic)
+    three = running.run(layerwise.MAPPING, Parameters(lq=256, num_heads=6, num_kv_heads=2), "npu2")
+    holds(three)  # two heads fit, but heads 2 and 3 have different keys: one after the other
+    assert len(three.run.parts) == 6 * 3
     monkeypatch.setattr(layerwise, "LARGEST", 1000)
     with pytest.raises(ValueError, match="the scores of one head, 131,072 bytes, are over 1,000"):
         running.run(layerwise.MAPPING, Parameters(**given), "npu2")
