@@ -203,6 +203,14 @@ def test_time_is_the_same_without_data(name: str, device: str) -> None:
         assert timing.output is None and timing.error is None
 
 
+@pytest.mark.parametrize(("name", "given"), [("layerwise", {"lk": 64, "num_heads": 4 * 66}), ("dato", {"lq": 66 * 128, "lk": 32})])
+def test_more_passes_than_a_descriptor_counts(name: str, given: dict[str, int]) -> None:
+    """66 units for each column, 66 groups of queries in a head: a walk of the host has 64 at most."""
+    done = outcome(name, "npu1", **{"lq": 256, "num_heads": 1, "dk": 16, **given})
+    holds(done)
+    assert outcome(name, "npu1", data=False, **{"lq": 256, "num_heads": 1, "dk": 16, **given}).run.cycles == done.run.cycles
+
+
 def test_heads_in_several_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the scores of all heads are too much for DDR, the three programs run for some heads after the other."""
     import designs.attention_layerwise as layerwise
