@@ -139,6 +139,12 @@ def test_bfloat16_goes_in_and_comes_out(real: SimpleNamespace) -> None:
     assert got.output.dtype == bfloat16 and got.output.tolist() == [[2, 2], [2, 2]]
 
 
+def test_arrays_are_given_as_they_lie_in_memory(real: SimpleNamespace) -> None:
+    every_second = np.arange(8, dtype=np.int32)[::2]
+    got = run(real, every_second, np.asfortranarray(np.arange(6).reshape(2, 3)), [1, 2])
+    assert [a.tolist() for a in got.outputs] == [[0, 2, 4, 6], [[0, 1, 2], [3, 4, 5]], [1, 2]]
+
+
 def test_without_outputs_named_every_argument_is_one(real: SimpleNamespace) -> None:
     assert len(run(real, x(), x()).outputs) == 2
 
@@ -316,6 +322,7 @@ def test_the_wheel_is_found(real: SimpleNamespace, monkeypatch: pytest.MonkeyPat
     monkeypatch.syspath_prepend(str(tmp_path / "site"))
     run(real)
     assert real.air.compiled[0].peano == str(tmp_path / "site" / "llvm-aie")
+    assert "PEANO_INSTALL_DIR" not in os.environ, "it is said to the compiler only"
 
 
 def test_without_mlir_air_it_says_so(real: SimpleNamespace) -> None:

@@ -148,6 +148,18 @@ def test_the_gain_is_the_product_of_its_parts(rows: list[dict[str, Any]], device
     assert str(found).startswith(f"{found.total:.2f} = 1.33 (tiles) x ")
 
 
+def test_the_parts_are_ratios_of_times() -> None:
+    times = {("iron", BASE): 60, ("iron", EQUAL): 40, ("iron", BOTH): 32, ("iron", HOST): 50, ("fused", BASE): 24, ("fused", HOST): 16}
+    rows = [
+        {"mapping": mapping, "change": change, "ms": ms, "tiles": 24 if mapping == "iron" else 32, "device": "npu2", "length": SHORT}
+        for (mapping, change), ms in times.items()
+    ]
+    found = ablations.split(rows, "npu2", SHORT)
+    assert (found.total, found.balance, found.memtiles) == (60 / 24, 60 / 40, 40 / 32)
+    assert found.tiles == pytest.approx(32 / 24)
+    assert found.host == pytest.approx((60 / 24) / (50 / 16)), "the gain, over the gain without the host's time"
+
+
 def test_the_host_is_what_short_sequences_of_xdna_2_lose(rows: list[dict[str, Any]], table: Table) -> None:
     assert ablations.split(rows, "npu2", SHORT).host < 0.65 < 0.85 < ablations.split(rows, "npu2", LONG).host < 1
     assert ms(table, "fused", "npu2", HOST, SHORT) < 0.6 * ms(table, "fused", "npu2", BASE, SHORT)

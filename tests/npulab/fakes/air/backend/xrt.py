@@ -117,6 +117,7 @@ class XRTBackend:
         def invoker(*args):
             if not elf and len(args) > 5:
                 raise ValueError("Too many arguments")
+            assert all(isinstance(a, np.ndarray) and a.flags.c_contiguous for a in args), "XRT copies memory as it lies"
             buffers = [np.array(a).reshape(-1) for a in args]
             behaviour.calls.append(buffers)
             for _ in range((self.n_warmup_iters + self.n_perf_iters) if self.n_perf_iters else 1):
