@@ -10,6 +10,7 @@ import pytest
 from designs.attention import ablations, compare
 from designs.attention import run as running
 from designs.attention.ablations import ABLATIONS, BASE, BOTH, EQUAL, FEWER, HOST, LENGTHS, SLOW, WIDER, depths
+from designs.attention.exercises import dato_factors
 from designs.attention.parameters import Parameters
 from designs.kernels.models import MODELS
 from npusim.errors import CapacityError
@@ -158,6 +159,15 @@ def test_the_parts_are_ratios_of_times() -> None:
     assert (found.total, found.balance, found.memtiles) == (60 / 24, 60 / 40, 40 / 32)
     assert found.tiles == pytest.approx(32 / 24)
     assert found.host == pytest.approx((60 / 24) / (50 / 16)), "the gain, over the gain without the host's time"
+
+
+def test_fused_over_dato_is_balance_and_kernels() -> None:
+    """All tiles in both; what is left beside balance and host is what larger blocks save the kernels."""
+    found = dato_factors()
+    assert found["total"] == pytest.approx(2.05, abs=0.05)
+    assert found["balance"] == pytest.approx(1.71, abs=0.05)
+    assert found["rest"] == pytest.approx(found["kernels"], rel=0.05)
+    assert found["balance"] * found["host"] * found["rest"] == pytest.approx(found["total"])
 
 
 def test_the_host_is_what_short_sequences_of_xdna_2_lose(rows: list[dict[str, Any]], table: Table) -> None:
