@@ -144,7 +144,7 @@ class Parameters:
 
     def __str__(self) -> str:
         lengths = f"{self.lq:,} tokens" if self.keys == self.lq else f"{self.lq:,} queries, {self.keys:,} keys"
-        heads = f"{self.num_heads} heads" + (f" ({self.kv_heads} of K and V)" if self.kv_heads != self.num_heads else "")
+        heads = ("1 head" if self.num_heads == 1 else f"{self.num_heads} heads") + (f" ({self.kv_heads} of K and V)" if self.kv_heads != self.num_heads else "")
         back = f", looking back {self.window:,}" if self.window else ""
         width = f"{self.dk}" if self.width == self.dk else f"{self.dk} and {self.width}"
         return f"{lengths}, {heads}, d = {width}" + (", causal" if self.causal else "") + back

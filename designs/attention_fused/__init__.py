@@ -27,21 +27,29 @@ SLICE = 64
 
 def stages(p: Parameters, device: str) -> tuple[Stage, ...]:
     """The rows of the herds, all at the same time, each with a range of keys of its own; with ``causal_skip`` some of their
-    blocks are left out."""
-    rows, columns, slices = p.tile("num_cascade_stages"), p.tile("num_q_tiles"), p.width // SLICE
-    tiles, launches = columns * p.tile("num_heads_per_unroll"), p.num_heads // p.tile("num_heads_per_unroll") * slices
+    blocks are left out. A launch ends with its busiest tile, in whichever row: so much counts for every row."""
+    heads, slices = p.tile("num_heads_per_unroll"), p.width // SLICE
+    tiles, cycles, most = p.tile("num_q_tiles") * heads, _block_cycles(p, device), p.num_heads // heads * slices * sum(_longest(p))
     made = []
-    for row in range(rows):
-        seen = list(_seen(p, row)) if p.causal_skip else [[p.keys // p.tile("lkp") // rows] * columns] * (p.lq // p.tile("lqp"))
-        all_heads = p.num_heads * slices * sum(map(sum, seen))
-        made.append(Stage(f"attention, row {row}", tiles, _block_cycles(p, device), all_heads, launches * sum(map(max, seen))))
+    for row in range(p.tile("num_cascade_stages")):
+        blocks = p.num_heads * slices * sum(map(sum, _seen(p, row)))
+        made.append(Stage(f"attention, row {row}", tiles, cycles, blocks, most))
     return tuple(made)
 
 
+def _longest(p: Parameters) -> list[int]:
+    """For each launch of a head, the blocks of keys of its busiest tile."""
+    rows = (_seen(p, row) for row in range(p.tile("num_cascade_stages")))
+    return [max(map(max, launch)) for launch in zip(*rows)]
+
+
 def _seen(p: Parameters, row: int) -> Iterator[list[int]]:
-    """For each launch of a head, how many blocks of keys of a row each column has queries for."""
+    """For each launch of a head, how many blocks of keys of a row each column works on."""
     columns, size = p.tile("num_q_tiles"), p.tile("lkp")
     chunks = p.keys // size // p.tile("num_cascade_stages")
+    if not p.causal_skip:
+        yield from [[chunks] * columns] * (p.lq // p.tile("lqp"))
+        return
     back = p.keys if p.window is None else p.window
     for first in range(0, p.lq // size, columns):
         ranges = ((max(row * chunks, own - back // size), min((row + 1) * chunks, own + 1)) for own in range(first, first + columns))
@@ -71,6 +79,9 @@ def waits(p: Parameters, on: Device) -> Waits:
     }
     if p.dk > SLICE:  # a core has room for one slice of K: the next one comes when it is through
         alone["other slices of K coming in"] = turns * (p.dk // SLICE - 1) * tile
+    if p.causal_skip:  # into the one buffer of a MemTile, and out again
+        hidden = turns - p.num_heads // heads * (p.width // SLICE) * sum(_longest(p))
+        alone["hidden keys coming by"] = hidden * 2 * tile
     return alone, launches * heads * 3 * rows
 
 

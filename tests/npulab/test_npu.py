@@ -168,6 +168,16 @@ def test_a_failed_compilation_leaves_nothing_and_is_explained(real: SimpleNamesp
     assert list(cache.cache_home().iterdir()) == []
 
 
+def test_a_compilation_is_taken_for_complete_only_when_it_is(real: SimpleNamespace) -> None:
+    """The compiler writes into a place of another name, which a killed process leaves behind and nobody looks into."""
+    npulab.run(build, [np.ones(4, np.int32)], warmup=0, iterations=1)
+    (kernel,), (compiled,) = real.kernel.made, real.compiler.compiled
+    xclbin, insts, _ = kernel
+    assert xclbin.exists() and insts.exists() and compiled.name == xclbin.name
+    assert compiled.parent != xclbin.parent == insts.parent
+    assert not compiled.parent.exists()
+
+
 def test_a_hang_is_a_device_error_with_advice(real: SimpleNamespace) -> None:
     def hang(*tensors: Any) -> None:
         raise RuntimeError("Kernel returned ert_cmd_state.ERT_CMD_STATE_TIMEOUT")

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from npulab import measure, npu_air
-from npulab.cache import cache_home, clear_cache, content_key
+from npulab.cache import building, cache_home, clear_cache, content_key
 from npulab.help import explained, guarded
 from npulab.measure import Measured
 from npusim.devices import Device
@@ -91,15 +91,11 @@ def compile_design(design: Any) -> Any:
     key = content_key(mlir, _sources())
     folder = cache_home() / (key or "uncached")
     xclbin, insts = folder / "final.xclbin", folder / "insts.bin"
-    if key is None and folder.exists():
-        shutil.rmtree(folder)
-    if not (xclbin.exists() and insts.exists()):
-        folder.mkdir(parents=True, exist_ok=True)
-        try:
-            guarded(lambda: design.compile(xclbin_path=xclbin, inst_path=insts), "toolchain")
-        except BaseException:
-            shutil.rmtree(folder, ignore_errors=True)
-            raise
+    if key is None or not (xclbin.exists() and insts.exists()):
+        shutil.rmtree(folder, ignore_errors=True)
+        with building(folder) as place:
+            made = {"xclbin_path": place / xclbin.name, "inst_path": place / insts.name}
+            guarded(lambda: design.compile(**made), "toolchain")
     from aie.utils import NPUKernel
 
     return NPUKernel(xclbin, insts, kernel_name=KERNEL_NAME)

@@ -50,7 +50,7 @@ def test_the_table_says_all(name: str, device: str, capsys: pytest.CaptureFixtur
 def test_causal_and_timing_only(capsys: pytest.CaptureFixture[str]) -> None:
     assert command.main("iron", ["--lq", "512", "--num-heads", "1", "--causal", "--timing-only"]) == 0
     out = capsys.readouterr().out
-    assert "512 tokens, 1 heads, d = 64, causal" in out and "timing only, nothing was computed" in out
+    assert "512 tokens, 1 head, d = 64, causal" in out and "timing only, nothing was computed" in out
 
 
 def test_long_sequences_are_timing_only(capsys: pytest.CaptureFixture[str]) -> None:

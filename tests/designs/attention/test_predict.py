@@ -183,7 +183,6 @@ def test_short_sequences_take_up_to_twice_as_long_and_more(name: str, device: st
         ("iron", {"causal": True}),
         ("layerwise", {"causal": True}),
         ("fused", {"causal": True}),
-        ("fused", {"causal": True, "causal_skip": True}),
         ("fused", {"num_cascade_stages": 2}),
         ("fused", {"dk": 128}),
         ("dato", {"num_kv_heads": 4}),
@@ -212,11 +211,12 @@ def test_the_pace_of_less_work_is_as_far_off_as_that_of_shorter_sequences(name: 
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_the_pace_of_a_window_is_a_bound(device: str) -> None:
-    """The stage that sees the window changes from launch to launch; the description knows the busiest of all only."""
-    for window, low in ((1024, 0.5), (256, 0.4)):
-        done = gpt2("fused", device, 4096, causal=True, causal_skip=True, window=window)
-        assert low < before(done).seconds / done.run.seconds < 1.05
+@pytest.mark.parametrize(("window", "low", "high"), [(None, 0.98, 1.07), (1024, 0.98, 1.07), (256, 0.85, 1.0)])
+def test_the_pace_where_blocks_are_skipped(device: str, window: int | None, low: float, high: float) -> None:
+    """The busiest tile of each launch, in whichever row, and the hidden keys that come by: within 15 % where a window leaves
+    little to do, and some of the host's tasks are hidden that the pace counts."""
+    done = gpt2("fused", device, 4096, causal=True, causal_skip=True, window=window)
+    assert low < before(done).seconds / done.run.seconds < high
 
 
 @pytest.mark.parametrize("device", DEVICES)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import pytest
 
+import npulab
 from designs import attention_iron
 from designs.attention.parameters import Parameters
 from npulab import draw
@@ -13,6 +15,7 @@ from npulab.draw.contents import channel_names, fifo_hues, legend_names, parts
 from npulab.draw.svg import text_width
 from npulab.draw.wires import busiest, family, letters, neighbours, wires
 from npulab.record import Run
+from npusim.frontends import finder
 from npusim.machine import Coord
 from tests.npulab import machines
 from tests.npulab.draw.pictures import count, hints, legible, texts, tree
@@ -49,6 +52,14 @@ def test_memory_is_shown_against_capacity() -> None:
     assert any(h.startswith("compute tile (0,2) runs saxpy") and "13312 of 65536 B" in h for h in hints(picture))
 
 
+@pytest.fixture
+def _simulated() -> Iterator[None]:
+    npulab.use("sim", "npu2", quiet=True)
+    yield
+    finder.deactivate()
+
+
+@pytest.mark.usefixtures("_simulated")
 def test_memory_and_the_busy_share_fit_side_by_side_in_a_narrow_box() -> None:
     """33.5 KiB is shown as 34 beside two digits of a share, and whole where nothing is beside it."""
     run = attention_iron.run(Parameters(lq=512, num_heads=1), "npu2").run
