@@ -39,7 +39,7 @@ def parser(name: Name) -> argparse.ArgumentParser:
     options = argparse.ArgumentParser(
         prog=f"python -m designs.attention_{name}", description="Run attention in one mapping, check it, and say where it stands."
     )
-    options.add_argument("--device", choices=sorted(TILES[name]), default="npu2", help="default npu2")
+    options.add_argument("--device", choices=sorted(TILES[name]), help="default: NPULAB_DEVICE, else the NPU found, else a simulated npu2")
     foreign = {field for field in OF_A_MAPPING if not any(field in tiles for tiles in TILES[name].values())}
     if name != "fused":
         foreign |= {"window", "causal_skip"}
@@ -77,7 +77,7 @@ def main(name: Name, argv: Sequence[str] | None = None) -> int:
         if not data and not timing:
             print(f"more than {LARGEST:,} scores: timing only")
         npulab.use(device=device)
-        outcome = run.run(run.mapping(name), parameters, device, data=data, seed=seed)
+        outcome = run.run(run.mapping(name), parameters, npulab.current().device.name, data=data, seed=seed)
     except (NpuError, ValueError) as refused:
         print(f"{type(refused).__name__}: {refused}", file=sys.stderr)
         return 1

@@ -83,9 +83,19 @@ def notes(outcome: Outcome) -> list[str]:
         exact = "to the byte what" if running.exact(outcome) else "NOT what"
         lines.append(f"bytes: {exact} the closed formulas say (designs.attention.formulas)")
     if outcome.run.cores or outcome.run.parts:
-        slowest = running.limiting(outcome.run)
-        lines.append(f"limiting stage: {slowest.name}, busy {slowest.busy:.0%} of its time ({outcome.run.kind})")
+        lines.append(f"{_longest(outcome)} ({outcome.run.kind})")
     return lines
+
+
+def _longest(outcome: Outcome) -> str:
+    """The stage that limits, and how busy its cores are; of stages that run in turn also what sets the pace of the longest."""
+    done, slowest = outcome.run, running.limiting(outcome.run)
+    if not done.parts:
+        return f"limiting stage: {slowest.name}, its cores busy {slowest.busy:.0%} of the time"
+    longest = max(range(len(done.parts)), key=lambda i: done.parts[i].times * done.parts[i].run.seconds)
+    limit = predicted(outcome).phases[longest].limit
+    pace = f"{limit} sets its pace" if not limit.startswith("stage ") else "they set its pace"
+    return f"longest stage: {slowest.name}, {slowest.share:.0%} of the time, its cores busy {slowest.busy:.0%} of that ({pace})"
 
 
 def title(outcome: Outcome) -> str:

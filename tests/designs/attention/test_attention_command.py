@@ -41,10 +41,46 @@ def test_the_table_says_all(name: str, device: str, capsys: pytest.CaptureFixtur
         "FLOP/s by the roofline (limited by ",
         "at the pace of the slowest (",
         "to the byte what the closed formulas say",
-        "limiting stage: ",
+        "longest stage: " if name == "layerwise" else "limiting stage: ",
         *STAGES[name],
     ):
         assert words in out, words
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_the_environment_names_the_device(device: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NPULAB_DEVICE", device)
+    words = ["--lq", "256", "--num-heads", "1", "--timing-only"]
+    assert command.main("iron", words) == 0
+    assert f"attention_iron on {device} (simulated)" in capsys.readouterr().out
+    assert command.main("iron", [*words, "--device", "npu1"]) == 0
+    assert "attention_iron on npu1 (simulated)" in capsys.readouterr().out, "what is asked for comes first"
+
+
+def test_without_a_word_it_is_an_npu2(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NPULAB_DEVICE", raising=False)
+    monkeypatch.setenv("NPULAB_BACKEND", "sim")
+    assert command.main("iron", ["--lq", "256", "--num-heads", "1", "--timing-only"]) == 0
+    assert "attention_iron on npu2 (simulated)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("given", "words"), [("npu2_4col", "is made for npu1 and npu2, not for npu2_4col"), ("npu7", "no device 'npu7'")])
+def test_a_device_of_the_environment_that_it_is_not_made_for(
+    given: str, words: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NPULAB_DEVICE", given)
+    assert command.main("iron", ["--lq", "256"]) == 1
+    assert words in capsys.readouterr().err
+
+
+def test_the_longest_stage_knows_its_pace() -> None:
+    """Rows of a stage that waits for DDR, and of one that nothing holds up (exponentials from tables)."""
+    by_ddr, by_cores = (report.table(outcome("layerwise", device, lq=1024)).splitlines()[-1] for device in ("npu2", "npu1"))
+    assert "longest stage: softmax_rows, " in by_ddr and "(DDR sets its pace) (simulated)" in by_ddr
+    assert "longest stage: softmax_rows, " in by_cores and "(they set its pace)" in by_cores
+    whole = outcome("iron", "npu2", lq=1024)
+    busy = run.limiting(whole.run).busy
+    assert f"limiting stage: softmax, its cores busy {busy:.0%} of the time (simulated)" in report.table(whole)
 
 
 def test_causal_and_timing_only(capsys: pytest.CaptureFixture[str]) -> None:
@@ -164,7 +200,7 @@ def test_a_measured_run_shows_what_it_knows() -> None:
     text = report.table(replace(simulated, run=measured))
     assert "1 ms, measured" in text and "a measured run does not count them" in text
     assert report.levels(replace(simulated, run=measured)) == report.levels(simulated), "the formulas are exact"
-    assert "limiting stage" not in text and "simulated" not in text
+    assert "limiting stage" not in text and "longest stage" not in text and "simulated" not in text
 
 
 def test_shares_of_a_chain_add_up() -> None:
