@@ -55,3 +55,35 @@ def test_published_values_are_stars_outlined_like_their_series() -> None:
     assert shown.alt.endswith("rounded, published: 1.5 at 10, 0.25 at 100.")
     with pytest.raises(ValueError, match="'paper' has 1 x and 0 y values"):
         draw.chart(SERIES, x="x", y="y", title="t", published={"paper": ([1], [])})
+
+
+def test_a_published_range_is_a_band_and_no_points() -> None:
+    band = {"a review": ([1, 10, 100], [0.5, 0.5, 0.5], [0.75, 0.75, 0.75])}
+    shown = draw.chart(SERIES, x="length", y="error", title="Errors", logx=True, published_ranges=band)
+    assert "a review, published" in words(shown)
+    axes = shown.figure.axes[0]
+    assert len(axes.lines) == len(SERIES), "no further line and no star"
+    (filled,) = axes.collections
+    (path,) = filled.get_paths()
+    assert {tuple(map(float, corner)) for corner in path.vertices} == {(x, y) for x in (1, 10, 100) for y in (0.5, 0.75)}
+    assert shown.alt.endswith("a review, published: 0.5 to 0.75 from 1 to 100.")
+
+
+def test_a_range_that_varies_is_told_at_each_place() -> None:
+    band = {"a review": ([1, 100], [0.5, 0.25], [0.75, 0.5])}
+    alt = draw.chart(SERIES, x="length", y="error", title="Errors", published_ranges=band).alt
+    assert alt.endswith("a review, published: 0.5 to 0.75 at 1, 0.25 to 0.5 at 100.")
+
+
+@pytest.mark.parametrize(
+    ("band", "words"),
+    [
+        (([1, 2], [0.5], [1, 1]), "'odd' has 2 x and 1 y"),
+        (([1, 2], [0.5, 0.5], [1]), "'odd' has 2 x and 1 y"),
+        (([], [], []), "'odd' has 0 x"),
+        (([1, 2], [0.5, 0.5], [1, 0.25]), "'odd': its least value is more"),
+    ],
+)
+def test_a_range_has_two_edges(band: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        draw.chart(SERIES, x="x", y="y", title="t", published_ranges={"odd": band})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -16,6 +16,8 @@ DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (2, 2)), (0, (6, 2, 1.5, 2)))
 
 Series = tuple[Sequence[float], Sequence[float]]
 """(x values, y values), equally many."""
+Band = tuple[Sequence[float], Sequence[float], Sequence[float]]
+"""(x values, least and most y values), equally many."""
 
 
 def chart(
@@ -29,27 +31,31 @@ def chart(
     markers: bool = True,
     ticks: Sequence[float] | None = None,
     published: Mapping[str, Series] | None = None,
+    published_ranges: Mapping[str, Band] | None = None,
 ) -> Picture:
     """Each series by its name; ``x`` and ``y`` name the axes, with units. Say in the title or the names what is simulated,
     published or computed. ``ticks`` are the x axis' own numbers; without ``markers`` lines are smooth curves. What is
-    ``published`` is drawn as stars without a line, outlined in the colour of the series of the same name if there is one.
+    ``published`` is drawn as stars without a line, outlined in the colour of the series of the same name if there is one; of what
+    ``published_ranges`` hold only the least and the most are known, and all between them is a band.
 
     Raises:
-        ValueError: if a series has not one y for each x, or nothing to draw.
+        ValueError: if a series has not one y for each x, or nothing to draw; if the least of a range is more than its most.
     """
-    stars = dict(published or {})
-    for name, (xs, ys) in [*series.items(), *stars.items()]:
+    stars, bands = dict(published or {}), dict(published_ranges or {})
+    for name, (xs, ys) in [*series.items(), *stars.items(), *_edges(bands)]:
         if len(xs) != len(ys) or not len(xs):
             raise ValueError(f"series {name!r} has {len(xs)} x and {len(ys)} y values")
-    figure = _figure(series, stars, x, y, logx, logy, markers, ticks)
+    figure = _figure(series, stars, bands, x, y, logx, logy, markers, ticks)
     body = f'<text class="head" x="8" y="18">{escape(title)}</text>' + _svg(figure)
     words = [_alt(series, x, y, logx, logy), *(_listed(name, those) for name, those in stars.items())]
+    words += [_spanned(name, band) for name, band in bands.items()]
     return wrap(body, WIDTH, HEIGHT, title, " ".join(words), figure=figure)
 
 
 def _figure(
     series: Mapping[str, Series],
     stars: Mapping[str, Series],
+    bands: Mapping[str, Band],
     x: str,
     y: str,
     logx: bool,
@@ -74,6 +80,7 @@ def _figure(
             look |= {"marker": MARKERS[i % len(MARKERS)], "ms": 5.5}
         axes.plot(xs, ys, label=name, **look)
     _stars(axes, stars, list(series))
+    _bands(axes, bands)
     axes.set(xscale="log" if logx else "linear", yscale="log" if logy else "linear")
     axes.set_xlabel(x, color=INK)
     axes.set_ylabel(y, color=INK)
@@ -107,6 +114,24 @@ def _stars(axes: Any, stars: Mapping[str, Series], names: Sequence[str]) -> None
         edge = HUES[FIFO_HUES[names.index(name) % len(FIFO_HUES)]][0] if name in names else INK
         look: dict[str, Any] = {"ls": "none", "marker": marker, "ms": size + 3, "mfc": HUES[own][0], "mec": edge, "mew": 1.6}
         axes.plot(xs, ys, label=f"{name}, published", zorder=5, **look)
+
+
+def _edges(bands: Mapping[str, Band]) -> Iterator[tuple[str, Series]]:
+    """The lower and the upper edge of each band; ValueError where they cross."""
+    for name, (xs, low, high) in bands.items():
+        yield name, (xs, low)
+        yield name, (xs, high)
+        if any(least > most for least, most in zip(low, high)):
+            raise ValueError(f"range {name!r}: its least value is more than its most")
+
+
+def _bands(axes: Any, bands: Mapping[str, Band]) -> None:
+    """Published ranges: filled between their edges, which keep a narrow one to be seen."""
+    from npulab.roofplot import LOOKS
+
+    hue = HUES[LOOKS["published"][0]][0]
+    for name, (xs, low, high) in bands.items():
+        axes.fill_between(xs, low, high, facecolor=hue, edgecolor=hue, lw=2.5, alpha=0.55, zorder=1, label=f"{name}, published")
 
 
 def _svg(figure: Any) -> str:
@@ -145,6 +170,14 @@ def _alt(series: Mapping[str, Series], x: str, y: str, logx: bool, logy: bool) -
 def _listed(name: str, points: Series) -> str:
     """Every published value in words."""
     return f"{name}, published: {', '.join(f'{_number(b)} at {_number(a)}' for a, b in zip(*points))}."
+
+
+def _spanned(name: str, band: Band) -> str:
+    """A published range in words: where it is the same from end to end, once."""
+    xs, low, high = band
+    same = len({*zip(low, high)}) == 1
+    ends = [(0, f"from {_number(xs[0])} to {_number(xs[-1])}")] if same else [(i, f"at {_number(x)}") for i, x in enumerate(xs)]
+    return f"{name}, published: {', '.join(f'{_number(low[i])} to {_number(high[i])} {where}' for i, where in ends)}."
 
 
 def _number(value: float) -> str:
