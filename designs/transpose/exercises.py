@@ -95,6 +95,7 @@ def _bf16(*shape: int) -> Any:
 
 
 MICRO = ((8, 256), (8, 8), (4, 64), (8, 1))
+"""Row by row. (Column by column, three loops do: ``(8, 8), (32, 64), (8, 1)``.)"""
 CASES: dict[str, tuple[Any, dict[str, Any]]] = {
     "transpose_words": (_i32(64, 64), {"dims": ((64, 1), (64, 64))}),
     "transpose_halves": (_bf16(64, 64), {"dims": ((64, 1), (64, 64)), "dtype": "bf16"}),
@@ -109,7 +110,7 @@ HINTS = {
     "transpose_halves": "a DMA moves words of four bytes, and an element has two",
     "transpose_pairs": "a pair has four bytes; three dimensions are enough",
     "micro_tiles": "count the loops, and what a MemTile's descriptor has",
-    "micro_tiles_on_a_core": "count the loops, and what a compute tile's descriptor has",
+    "micro_tiles_on_a_core": "count the loops, and what a compute tile's descriptor has; row by row, no two of them are one",
     "backwards": "strides are not negative",
     "a_border": "what is one zero, in bytes?",
 }
@@ -147,7 +148,8 @@ def sayable(answers: Mapping[str, Any]) -> None:
 
 def buffers(one: Any, two: Any, worst: Any, m: int = 64, n: int = 96) -> None:
     """Exercise 3: cycles a tile of m x n with one buffer and with two, and the kernel for which it matters most."""
-    channel, kernel = 2 * m * n // 4, kernel_cycles(m, n, "npu2")
+    channel, kernel, micro = 2 * m * n // 4, kernel_cycles(m, n, "npu2"), m * n // 64
+    each = f"that is for one micro tile, and a tile has {micro}"
     check.number(
         one,
         channel + kernel,
@@ -159,6 +161,7 @@ def buffers(one: Any, two: Any, worst: Any, m: int = 64, n: int = 96) -> None:
             (max(channel, kernel), "with one buffer, the core cannot work on an object while the channel is filling it"),
             (channel / 2 + kernel, "a channel moves 4 bytes a cycle, two numbers"),
             ((channel + kernel) / 2, "each number of a tile comes on the one channel: 2 bytes of it, 4 a cycle"),
+            ((channel + kernel) / micro, each),
         ],
     )
     check.number(
@@ -171,6 +174,7 @@ def buffers(one: Any, two: Any, worst: Any, m: int = 64, n: int = 96) -> None:
             (channel + kernel, "that is one buffer: with two, channel and core work at the same time"),
             (channel / 2, "a channel moves 4 bytes a cycle, two numbers"),
             (kernel, "the slower of the two decides"),
+            (max(channel, kernel) / micro, each),
         ],
     )
     check.number(
@@ -181,6 +185,7 @@ def buffers(one: Any, two: Any, worst: Any, m: int = 64, n: int = 96) -> None:
         name="worst",
         mistakes=[
             (kernel, "that is the kernel as it is"),
+            (channel / micro, each),
             (0, "then both take the channel's time: there is nothing to gain"),
             (2 * channel, "one buffer takes channel + kernel, two the larger of them: when is the ratio 2?"),
         ],
@@ -230,6 +235,7 @@ def complex_transpose(design: Any, M: int = 128, N: int = 96) -> Run:
         ("4-byte words", "the inner dimension must be a pair: size 2, stride 1"),
         ("covers|elements, but|product", "the sizes must multiply to the bf16 numbers of a tile, 2 * m * n"),
         ("Tensor dimension|not divisible|does not divide", "in bf16 numbers, a is M x 2N in tiles of m x 2n, and b is N x 2M in tiles of n x 2m"),
+        ("TensorAccessSequence", "group_tiler gives a list of patterns, here of one: take its first, [0]"),
         ("waits", "a's walk and b's walk must move the same number of tiles"),
     ]  # fmt: skip
     args = [a.reshape(M, 2 * N), np.zeros((N, 2 * M), bfloat16)]

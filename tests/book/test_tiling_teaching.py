@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+import numpy as np
 import pytest
 
-from designs.transpose.exercises import CASES, verdict
+import npulab
+from designs.transpose.exercises import CASES, MICRO, verdict
+from designs.walk import reference as walk
 from npulab.check import CheckFailed
+from npusim.errors import NpuError
 from npusim.frontends import finder
 from tests.book.chapter import Chapter, fails, solution
 
@@ -97,6 +101,42 @@ def test_verdicts_do_not_depend_on_the_order() -> None:
     assert [bool(verdict(name)) for name in reversed(CASES)] == [bool(verdict(name)) for name in CASES][::-1]
 
 
+def merged(walk: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The same order in as few loops as possible: two are one where the outer step is the inner loop's whole length."""
+    loops: list[tuple[int, int]] = []
+    for size, stride in walk:
+        if loops and loops[-1][1] == size * stride:
+            size *= loops.pop()[0]
+        loops.append((size, stride))
+    return loops
+
+
+def test_which_walks_a_compute_tile_can_say() -> None:
+    """Micro tiles column by column take three loops, which fit a compute tile; row by row, and rows again, take four."""
+    from designs.transpose.design import to_micro, to_rows
+
+    m, n = 32, 64
+    columns = [(n // 8, 8), (m, n), (8, 1)]
+    assert merged(to_micro(m, n)) == columns
+    assert np.array_equal(walk.indices(to_micro(m, n)), walk.indices(columns))
+    assert merged(to_rows(m, n)) == to_rows(m, n) and merged(MICRO) == list(MICRO)
+    rows = np.arange(m * n).reshape(m // 4, 4, n // 8, 8).transpose(0, 2, 1, 3)
+    assert np.array_equal(walk.indices(list(MICRO)), rows.ravel())
+    assert not refusal(m, n, columns, row=2) and not refusal(m, n, MICRO, row=1)
+    assert "has 4 dimensions" in refusal(m, n, MICRO, row=2) and "has 4 dimensions" in verdict("micro_tiles_on_a_core")
+
+
+def refusal(m: int, n: int, dims: Sequence[tuple[int, int]], row: int) -> str:
+    """Why a tile of this row cannot send an object in this order; empty if it can, and does."""
+    x = np.arange(m * n, dtype=np.int32).reshape(m, n)
+    try:
+        run = npulab.run("designs.walk.design", [x, np.zeros(m * n, np.int32)], shape=x.shape, dims=tuple(dims), row=row)
+    except NpuError as refused:
+        return str(refused)
+    assert np.array_equal(run.output, walk.indices(list(dims)))
+    return ""
+
+
 # ---- 3: buffers
 
 
@@ -109,6 +149,9 @@ def test_verdicts_do_not_depend_on_the_order() -> None:
         ("two_buffers = max(channel, kernel)", "two_buffers = kernel", "the slower of the two"),
         ("channel = 2 * 64 * 96 / 4", "channel = 64 * 96 / 4", "4 bytes a cycle"),
         ("worst = channel", "worst = kernel", "the kernel as it is"),
+        ("worst = channel", "worst = 32", "one micro tile"),
+        ("two_buffers = max(channel, kernel)", "two_buffers = 32", "one micro tile"),
+        ("one_buffer = channel + kernel", "one_buffer = 56", "one micro tile"),
         ("worst = channel", "worst = 2 * channel", "when is the ratio 2"),
     ],
 )
@@ -127,6 +170,8 @@ def test_buffers(chapter: Chapter, old: str, new: str, hint: str) -> None:
         ("[(n, 2), (m, 2 * n), (2, 1)]", "[(m, 2 * n), (n, 2), (2, 1)]", "each tile is in its place"),
         ("[(n, 2), (m, 2 * n), (2, 1)]", "[(n, 1), (m, n), (2, 1)]", "the inner dimension must be a pair"),
         (", tile_group_col_major=True", "", "the values are right, their order is not"),
+        ("tiles)[0]", "tiles)", r"take its first, \[0\]"),
+        (")[0]\nreturn", ")\nreturn", r"take its first, \[0\]"),
         ("(M, 2 * N), (m, 2 * n)", "(M, N), (m, n)", "must move the same number of tiles"),
         ("(N, 2 * M), (n, 2 * m)", "(N, M), (n, m)", "half of b"),
     ],
