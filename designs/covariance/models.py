@@ -35,9 +35,10 @@ MODELS = {kernel.name: kernel.model() for kernel in KERNELS}
 
 
 def ceilings(on: Device | str, rows: int = 64) -> dict[str, float]:
-    """FLOP a cycle of one compute tile, by what is taken to limit it:
+    """FLOP a cycle of one compute tile, by what is taken to limit it, the largest first:
 
-    * ``matrix peak``: a block product in every cycle (XDNA 2: of BFP16 operands, as the kernel has them);
+    * ``BFP16 peak``: a block product in every cycle, of BFP16 operands, as the kernel has them (XDNA 2 only);
+    * ``bf16 peak``: the rate of bf16 products that is quoted for the device;
     * ``instruction count``: what the matrix kernel's busiest unit allows; on XDNA 2 it must also convert operands;
     * ``compiled kernel``: what a tile takes for a block and bands of ``rows`` rows: kernels as calibrated, calls, locks;
     * ``vector code``: one multiply-accumulate of all float lanes in every cycle, without the matrix unit.
@@ -49,9 +50,11 @@ def ceilings(on: Device | str, rows: int = 64) -> dict[str, float]:
     fixed = Costs()
     around = 2 * fixed.kernel_call.value + fixed.lock_acquire.value + fixed.lock_release.value
     lanes = cost.LANES // (2 if of.arch == "AIE2" else 1)
-    return {
-        "matrix peak": 2.0 * of.macs.value["bf16" if of.arch == "AIE2" else "bfp16"],
+    peaks = {name: 2.0 * of.macs.value[dtype] for name, dtype in (("BFP16 peak", "bfp16"), ("bf16 peak", "bf16")) if dtype in of.macs.value}
+    values = {
+        **peaks,
         "instruction count": flops / multiply.bound,
         "compiled kernel": flops / (multiply.calibrated + take.calibrated + zero.calibrated / BLOCKS + around),
         "vector code": 2.0 * lanes,
     }
+    return dict(sorted(values.items(), key=lambda item: -item[1]))

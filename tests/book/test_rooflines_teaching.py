@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -37,6 +38,8 @@ def test_clock_solution(chapter: Chapter, capsys: pytest.CaptureFixture[str]) ->
     by_hand(chapter)
     out = capsys.readouterr().out
     assert out.count("ok: ") == 8 and "times as fast (simulated)" in out
+    slow, fast = (float(found) for found in re.findall(r"([\d.]+) times the bound", out)[:2])
+    assert slow > fast, "so the runs gain more than the bounds, as the check says"
 
 
 @pytest.mark.parametrize(

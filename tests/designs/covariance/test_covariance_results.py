@@ -135,5 +135,6 @@ def test_ceilings_fall_from_peak_to_vector_code() -> None:
     for device in ("npu1", "npu2"):
         values = list(models.ceilings(device).values())
         assert values == sorted(values, reverse=True)
-    assert models.ceilings("npu1")["matrix peak"] == 2 * 128 and models.ceilings("npu2")["matrix peak"] == 2 * 512
+    assert models.ceilings("npu1")["bf16 peak"] == 2 * 128 and "BFP16 peak" not in models.ceilings("npu1")
+    assert models.ceilings("npu2")["BFP16 peak"] == 2 * 512 and models.ceilings("npu2")["bf16 peak"] == 2 * 256
     assert models.ceilings("npu2")["instruction count"] == pytest.approx(2 * 4 * 512 / 6), "6 operations a step of 2x2"
