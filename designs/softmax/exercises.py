@@ -178,10 +178,7 @@ BLOCK = D = 64
 
 def weighted(design: Any, rows: int = 128, keys: int = 1024) -> Run:
     """Exercise 3: O = softmax(S / sqrt(D)) V. Returns the run."""
-    rng = np.random.default_rng(8)
-    s = (16 * rng.standard_normal((rows, keys))).astype(bfloat16)
-    v = rng.standard_normal((keys, D)).astype(bfloat16)
-    v[:, -1] = 1  # so that the last column of O is what a row's weights add up to
+    s, v = _scores_and_values(rows, keys)
     args = [s.reshape(-1), v.reshape(-1), np.zeros(rows * D, bfloat16)]
     flops = 2 * rows * keys * D
     run = check.runs(design, args, rows=rows, keys=keys, flops=flops, name="softmax(S) V", errors=_WEIGHTED_ERRORS)
@@ -194,10 +191,27 @@ def weighted(design: Any, rows: int = 128, keys: int = 1024) -> Run:
     moved = 2 * (rows * keys + rows // BLOCK * keys * D + rows * D)
     check.cost(run, level="ddr", bytes=moved, cycles=(best, 1.1 * best))
     sums = got[:, -1].astype(np.float64)
-    print(f"the weights of a row add up to between {sums.min():.4f} and {sums.max():.4f}")
+    print(f"the weights of a row add up to {sums.mean():.3f} on average, between {sums.min():.3f} and {sums.max():.3f}")
     unfused = moved + 2 * 3 * rows * keys
     print(f"{moved:,} B moved; two passes for P, and a third to use it, would move {unfused:,} B")
     return run
+
+
+def weights(design: Any, device: str, rows: int = 128, keys: int = 1024) -> Any:
+    """What each row's weights add up to, shape (rows,), when exercise 3's design runs on a device."""
+    s, v = _scores_and_values(rows, keys)
+    args = [s.reshape(-1), v.reshape(-1), np.zeros(rows * D, bfloat16)]
+    run = check.runs(design, args, rows=rows, keys=keys, device=device, trace=False)
+    return run.outputs[-1].reshape(rows, D)[:, -1].astype(np.float64)
+
+
+def _scores_and_values(rows: int, keys: int) -> tuple[Any, Any]:
+    """S and V; V's last column is 1, so that the last column of O is what a row's weights add up to."""
+    rng = np.random.default_rng(8)
+    s = (16 * rng.standard_normal((rows, keys))).astype(bfloat16)
+    v = rng.standard_normal((keys, D)).astype(bfloat16)
+    v[:, -1] = 1
+    return s, v
 
 
 def _least_cycles(run: Run, rows: int, keys: int) -> float:
