@@ -45,6 +45,7 @@ def two_inputs(most_rows: Any, column_rate: Any, full_columns: Any) -> None:
             (8, "x, y and z each have a channel of the shim tile"),
             (16, "a shim tile has four channels, of which this uses three"),
             (4, "that is one channel"),
+            (20, "five channels lead out of the MemTile, but asked is what comes from DDR and goes there"),
             (96, "count the shim tile's channels: what passes a MemTile has come through them, or will go"),
         ],
     )
@@ -58,6 +59,7 @@ def two_inputs(most_rows: Any, column_rate: Any, full_columns: Any) -> None:
             (DDR / 8, "that is GELU's: a column moves more now"),
             (66.6 / 12, "GB/s and B/cycle are different units: divide by the clock"),
             (12 / DDR, "the other way round"),
+            (3, "three leave a little of DDR unused; give the number as it is divided, not rounded"),
             (4, "3.1 means: a little more than three; give the number as it is divided"),
         ],
     )

@@ -50,10 +50,12 @@ RIGHT = {"most_rows": "2", "column_rate": "12", "full_columns": "37 / 12"}
         ("most_rows", "5", "each tile needs two parts"),
         ("column_rate", "8", "x, y and z each have a channel"),
         ("column_rate", "16", "four channels, of which this uses three"),
+        ("column_rate", "20", "five channels lead out of the MemTile"),
         ("column_rate", "96", "count the shim tile's channels"),
         ("full_columns", "37 / 8", "that is GELU's"),
         ("full_columns", "66.6 / 12", "divide by the clock"),
         ("full_columns", "12 / 37", "the other way round"),
+        ("full_columns", "3", "as it is divided"),
         ("full_columns", "4", "a little more than three"),
     ],
 )
