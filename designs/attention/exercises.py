@@ -12,6 +12,8 @@ from dataclasses import replace
 from io import StringIO
 from typing import Any
 
+import numpy as np
+
 from designs.attention import ablations
 from designs.attention import run as running
 from designs.attention.ablations import BASE, EQUAL, HOST
@@ -47,12 +49,16 @@ def second_softmax(stages: Any, streams: Any, slowest: Any, gain: Any) -> Predic
     links = _all(streams, Stream, "streams")
     _streams(links, base)
     ok("streams: as many bytes as before, over the channels of 16 softmax tiles")
-    check.equal(slowest, "output", name="slowest", mistakes={"softmax": "two tiles share its work: compare all three stages again"})
+    guesses = [
+        (lambda got, want: isinstance(got, Stage), "give the stage's name, a string"),
+        ("softmax", "two tiles share its work: compare all three stages again"),
+    ]
+    check.equal(slowest, "output", name="slowest", mistakes=guesses)
     times = {stage.name: stage.longest for stage in base.stages}
     wrong = [
         (2.0, "softmax takes half as long, but then it is not the slowest stage any more"),
         (4 / 3, "that is the ratio of the tiles; compare the slowest stage with the slowest one before"),
-        (times["output"] / times["softmax"], "the other way round: how many times less"),
+        (times["output"] / times["softmax"], "the other way round: before over after"),
         (times["softmax"] / times["scores"], "that is the fastest stage; the slowest one counts"),
     ]
     check.number(gain, times["softmax"] / times["output"], name="gain", mistakes=wrong)
@@ -99,10 +105,12 @@ def _stage(own: Stage, base: Stage) -> None:
         fail(f"stage {own.name!r} has {own.tiles} tiles", hint=dict(wrong).get(own.tiles, "only softmax gets more tiles, one for each pipeline"))
     work = own.work / base.work
     if abs(work - 1) > 1e-6:
-        halved = "half of the blocks' cycles are gone: 16 tiles share the blocks, so either cycles or blocks are halved by that already"
-        doubled = "a tile does half of the rows of each block: if it meets every block, each takes half of the cycles"
-        hint = halved if work < 1 else doubled
-        fail(f"stage {own.name!r} does {work:g} times the work of before", hint=hint if double else "this stage does what it did")
+        hint = f"this stage does what it did, for {LENGTH:,} tokens and 12 heads"
+        if double and abs(work - 0.5) < 1e-6:
+            hint = f"16 tiles already get half as many blocks each: leave `{'cycles' if own.cycles < base.cycles else 'blocks'}` alone"
+        elif double and abs(work - 2) < 1e-6:
+            hint = "a tile does half of the rows of each block: if it meets every block, each takes half of the cycles"
+        fail(f"stage {own.name!r} does {work:g} times the work of before", hint=hint)
     longest = base.longest / (2 if double else 1)
     if abs(own.longest / longest - 1) > 1e-6:
         hint = "`most` is what the busiest tile does, and that is no longer what it was: leave it out for an even share"
@@ -182,7 +190,8 @@ def clears(clears_kernels: Any, clears_units: Any, width: Any) -> None:
     low, high = (predict(_described("iron", 4096), DEVICE, ceiling=c).ridge("memtile") for c in ("kernels", "matrix units"))
     here = _intensity(64, 64, 64, 8)
     for name, given, ridge in (("clears_kernels", clears_kernels, low), ("clears_units", clears_units, high)):
-        check.filled(given, name)
+        if not isinstance(check.filled(given, name), bool | np.bool):
+            fail(f"{name} is {given!r}", hint="True or False")
         hint = f"compare {here:.1f} FLOP/B with that ridge point: to the right of it is cleared"
         check.equal(bool(given), bool(here >= ridge), name=name, hint=hint)
     check.equal(width, next(d for d in range(16, 1024, 16) if _intensity(64, 64, d, 8) >= high), name="width", mistakes=_widths(high))
@@ -191,12 +200,15 @@ def clears(clears_kernels: Any, clears_units: Any, width: Any) -> None:
 def _intensity_mistakes(bq: int, bk: int, d: int, shared: int) -> list[tuple[Any, str]]:
     case = bq, bk, d, shared
     flops, passing = 4 * bq * bk * d, 8 * bq * bk
+    once = "Q and O pass once for all blocks of keys: leave them out, in a long sequence they hardly count"
     return [
         (_intensity(*case, ways=1), "both ways: what enters the MemTiles leaves them again"),
         (_intensity(*case, flops=2), "two products, and a multiplication and an addition in each: 4 bq bk d"),
         (d / 2, "K and V pass the MemTiles, too"),
+        (_intensity(*case, own=shared**2), "a broadcast leaves a MemTile once: divide by `shared`, do not multiply"),
         (_intensity(*case, own=shared), f"one pass of K and V is for {shared} pipelines: each block of scores bears its share"),
         (flops / (passing + 4 * bk * d / shared + 4 * bk * d), "a broadcast leaves a MemTile once, however many receive it"),
+        *((flops / (passing + 8 * bk * d / shared + n * 4 * bq * d), once) for n in (1, 2)),
         (_intensity(*case, own=0.5), "keys and values: two blocks of bk rows"),
         (_intensity(*case, blocks=1), "scores and probabilities: two blocks of bq times bk"),
         (_intensity(*case) * 2, "an element of bf16 has 2 bytes"),
@@ -207,8 +219,10 @@ def _widths(ridge: float) -> list[tuple[Any, str]]:
     """Wrong widths by what was forgotten."""
     forgotten = next(d for d in range(16, 1024, 16) if d / 2 >= ridge)
     exact = ridge / (0.5 - ridge / 512)
+    alone = "there d/2 clears it, but K and V pass as well, and they grow with d; and it is to be a multiple of 16"
     return [
         (forgotten, "there d/2 clears it, but K and V pass as well, and they grow with d"),
+        (lambda got, want: isinstance(got, (int, float)) and abs(got - 2 * ridge) <= 1, alone),
         (lambda got, want: isinstance(got, (int, float)) and abs(got - exact) <= 1, "a multiple of 16, from which on it is cleared"),
         (lambda got, want: isinstance(got, (int, float)) and got > want, "a smaller one clears it, too"),
         (lambda got, want: isinstance(got, (int, float)) and got < want, "there it is still left of the ridge point"),
@@ -218,27 +232,43 @@ def _widths(ridge: float) -> list[tuple[Any, str]]:
 # ---- 3: fused over DATO
 
 
-def dato_factors() -> dict[str, float]:
-    """The factors of the gain of fused over DATO on XDNA 2 at 12,288 tokens, from the table of ablations."""
+def _times() -> dict[tuple[str, str], float]:
+    """Milliseconds on XDNA 2 at 12,288 tokens by (mapping, change), from the table of ablations."""
     rows = json.loads(ablations.DATA.read_text())
-    ms = {(r["mapping"], r["change"]): r["ms"] for r in rows if (r["device"], r["length"]) == (DEVICE, ablations.LENGTHS[-1])}
+    return {(r["mapping"], r["change"]): r["ms"] for r in rows if (r["device"], r["length"]) == (DEVICE, ablations.LENGTHS[-1])}
+
+
+def dato_factors() -> dict[str, float]:
+    """The factors of the gain of fused over DATO on XDNA 2 at 12,288 tokens."""
+    ms = _times()
     total, balance = ms["dato", BASE] / ms["fused", BASE], ms["dato", BASE] / ms["dato", EQUAL]
     host = ms["fused", HOST] / ms["fused", BASE]
     fused, dato = (predict(_described(name, 4096), DEVICE).roofline.ceiling for name in ("fused", "dato"))
     return {"total": total, "balance": balance, "host": host, "rest": total / balance / host, "kernels": fused / dato}
 
 
-def split_dato(total: Any, balance: Any, host: Any, rest: Any, kernels: Any) -> None:
-    """Exercise 3: the factors of a gain, from rows of the table."""
-    want = dato_factors()
-    over = "a gain is the time before over the time after"
-    mistakes: dict[str, list[tuple[Any, str]]] = {
-        "total": [(1 / want["total"], over), (want["total"] / want["host"], "both as they are; the host's time is a factor of its own")],
+def _split_mistakes() -> dict[str, list[tuple[Any, str]]]:
+    want, ms, before = dato_factors(), _times(), predict(_described("dato", 4096), DEVICE)
+    over, ours = "a gain is the time before over the time after", "those are IRON's times: this is about DATO"
+    peak = predict(_described("fused", 4096), DEVICE, ceiling="matrix units").roofline.ceiling
+    units = "the ceilings of the kernels, not of the matrix units: `before` has them for both"
+    return {
+        "total": [
+            (1 / want["total"], over),
+            (want["total"] / want["host"], "both as they are; the host's time is a factor of its own"),
+            (ms["iron", BASE] / ms["fused", BASE], ours),
+        ],
         "balance": [
             (1 / want["balance"], over),
             (want["total"] / want["balance"], "DATO beside DATO: what equal stages alone change"),
+            (ms["iron", BASE] / ms["iron", EQUAL], ours),
+            (before.balance, "not the share of the time that tiles work: what equal stages gain, from the times in `ms`"),
+            (1 / before.balance, "that is what it would be on paper: what equal stages gain, from the times in `ms`"),
         ],
-        "host": [(1 / want["host"], "it slows the fused mapping down, so as a factor of its gain it is under 1")],
+        "host": [
+            (1 / want["host"], "it slows the fused mapping down, so as a factor of its gain it is under 1"),
+            (1.0, 'DATO does not wait for its host, but the fused mapping does: `ms` has its time for "no host time"'),
+        ],
         "rest": [
             (want["total"] / want["balance"], "the host is a factor, too: divide by all that are known"),
             (want["total"] / want["balance"] * want["host"], "divide by the host's factor as well; do not multiply"),
@@ -247,9 +277,15 @@ def split_dato(total: Any, balance: Any, host: Any, rest: Any, kernels: Any) -> 
         ],
         "kernels": [
             (1 / want["kernels"], "fused over DATO, as for the other factors"),
-            (1.0, "the ceilings of the kernels, not of the matrix units"),
+            *((x, units) for x in (1.0, peak / before.roofline.ceiling, want["kernels"] * before.roofline.ceiling / peak)),
+            (want["rest"], "rest comes from the times; this is to explain it: the ceiling of one over that of the other"),
         ],
-    }  # fmt: skip
+    }
+
+
+def split_dato(total: Any, balance: Any, host: Any, rest: Any, kernels: Any) -> None:
+    """Exercise 3: the factors of a gain, from rows of the table."""
+    want, mistakes = dato_factors(), _split_mistakes()
     for name, given in {"total": total, "balance": balance, "host": host, "rest": rest, "kernels": kernels}.items():
         check.number(given, want[name], name=name, mistakes=mistakes[name])
     print(f"{want['total']:.2f} = {want['balance']:.2f} (balance) x {want['host']:.2f} (host) x {want['rest']:.2f} (rest), of which kernels {want['kernels']:.2f}")

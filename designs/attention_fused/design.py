@@ -299,14 +299,20 @@ class Core:
         oldest = arith.SubIOp(queries, constant(self.p.window // self.p.lkp)).result
         return arith.AndIOp(seen, compare("sge", keys, oldest)).result
 
-    def accumulate(self, queries, keys):
-        """Online softmax of the scores, then the output."""
+    def mask(self, queries, keys):
+        """Hide scores, where a mask asks for it."""
         if self.p.window is not None:
             CallOp([], "mask_window", [self.scores, queries, keys, constant(self.p.window // self.p.lkp)])
         elif self.p.causal:
             CallOp([], "mask_causal", [self.scores, queries, keys])
-        total, correction = AllocOp(self.t.row, [], []), AllocOp(self.t.row, [], [])
-        CallOp([], "softmax_step", [self.scores, self.m, total, correction, self.scale])
+
+    def accumulate(self, queries, keys):
+        """Online softmax of the scores, then the output."""
+        self.mask(queries, keys)
+        total = AllocOp(self.t.row, [], [])
+        correction = AllocOp(self.t.row, [], [])
+        rows = [self.m, total, correction]
+        CallOp([], "softmax_step", [self.scores, *rows, self.scale])
         CallOp([], "rescale_output", [correction, self.output])
         CallOp([], "matmul_pv", [self.scores, self.v, self.output])
         CallOp([], "accumulate_sums", [total, correction, self.l])
