@@ -235,6 +235,7 @@ def complex_transpose(design: Any, M: int = 128, N: int = 96) -> Run:
         ("4-byte words", "the inner dimension must be a pair: size 2, stride 1"),
         ("covers|elements, but|product", "the sizes must multiply to the bf16 numbers of a tile, 2 * m * n"),
         ("Tensor dimension|not divisible|does not divide", "in bf16 numbers, a is M x 2N in tiles of m x 2n, and b is N x 2M in tiles of n x 2m"),
+        ("values to unpack", "complex_walks returns three things: by_column, a_walk, b_walk"),
         ("TensorAccessSequence", "group_tiler gives a list of patterns, here of one: take its first, [0]"),
         ("waits", "a's walk and b's walk must move the same number of tiles"),
     ]  # fmt: skip

@@ -170,6 +170,7 @@ def test_buffers(chapter: Chapter, old: str, new: str, hint: str) -> None:
         ("[(n, 2), (m, 2 * n), (2, 1)]", "[(m, 2 * n), (n, 2), (2, 1)]", "each tile is in its place"),
         ("[(n, 2), (m, 2 * n), (2, 1)]", "[(n, 1), (m, n), (2, 1)]", "the inner dimension must be a pair"),
         (", tile_group_col_major=True", "", "the values are right, their order is not"),
+        ("return by_column, a_walk, b_walk", "return a_walk, b_walk", "returns three things"),
         ("tiles)[0]", "tiles)", r"take its first, \[0\]"),
         (")[0]\nreturn", ")\nreturn", r"take its first, \[0\]"),
         ("(M, 2 * N), (m, 2 * n)", "(M, N), (m, n)", "must move the same number of tiles"),
