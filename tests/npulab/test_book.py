@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import nbformat
@@ -133,6 +138,40 @@ def test_downloads_are_student_versions(repository: Path) -> None:
     nbformat.write(notebook, download)
     book.offer_student_versions(repository)
     assert nbformat.read(download, as_version=4).cells[0].source == "# YOUR CODE HERE (about 1 line)"
+
+
+def test_a_download_without_a_student_version_fails_the_build(repository: Path) -> None:
+    notebook = new_notebook(cells=[new_code_cell("### BEGIN SOLUTION", id="open")])
+    download = repository / book.HTML / "_sources/book/one.ipynb"
+    download.parent.mkdir(parents=True)
+    for path in (repository / "book/one.ipynb", download):
+        nbformat.write(notebook, path)
+    with pytest.raises(book.BookError, match=r"no student version of one\.ipynb: .*\(id open\)"):
+        book.offer_student_versions(repository)
+
+
+@pytest.mark.slow
+def test_an_interrupted_build_says_so_in_a_line(tmp_path: Path) -> None:
+    """Ctrl-C, which a terminal sends to all processes of its group: no traceback, exit code 130, and the next build starts afresh."""
+    begun = tmp_path / "begun"
+    code = f"import pathlib, time\npathlib.Path({str(begun)!r}).touch()\ntime.sleep(60)"
+    cells = [new_markdown_cell("# One"), new_code_cell(code)]
+    metadata = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    nbformat.write(new_notebook(cells=cells, metadata=metadata), tmp_path / "one.ipynb")
+    (tmp_path / "_config.yml").write_text(CONFIG)
+    (tmp_path / "_toc.yml").write_text("format: jb-book\nroot: one\n")
+    (tmp_path / "requirements.lock").write_text("")
+    command = [sys.executable, "-m", "npulab", "book", str(tmp_path)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, process_group=0) as build:
+        deadline = time.monotonic() + 60
+        while not begun.exists():
+            assert build.poll() is None and time.monotonic() < deadline
+            time.sleep(0.1)
+        os.killpg(build.pid, signal.SIGINT)
+        _, said = build.communicate(timeout=30)
+    assert (build.returncode, said.count("\n")) == (130, 2), said
+    assert said.startswith("\nnpulab book: interrupted")
+    assert not (tmp_path / book.KEY_FILE).exists()
 
 
 # The two traps, on a real build of a tiny book.

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import ast
-import os
-from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from npulab.__main__ import main
+from npulab.plain import DirectiveError
 from npulab.student import (
     SolutionMarkerError,
     solution_blocks,
@@ -126,49 +124,36 @@ def test_student_notebook() -> None:
     nbformat.validate(after)
 
 
-def test_command_writes_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    nbformat.write(chapter(), tmp_path / "one.ipynb")
-    target = tmp_path / "new" / "out.ipynb"
-    assert main(["student", str(tmp_path / "one.ipynb"), "-o", str(target)]) == 0
-    assert len(nbformat.read(target, as_version=4).cells) == 4
-    assert str(target) in capsys.readouterr().out
+def test_a_folded_answer_goes_with_and_without_its_tag() -> None:
+    folded = "```{dropdown} Worked answer\nBecause {glue:text}`x`.\n```"
+    cells = [new_markdown_cell("Text"), new_markdown_cell(folded), new_markdown_cell(f"\n{folded}")]
+    assert [cell.source for cell in student_notebook(new_notebook(cells=cells)).cells] == ["Text"]
 
 
-def test_command_writes_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "book").mkdir()
-    for name in ("one", "two"):
-        nbformat.write(chapter(), tmp_path / "book" / f"{name}.ipynb")
-    assert main(["student", "book"]) == 0
-    assert sorted(path.name for path in (tmp_path / "student").iterdir()) == ["one.ipynb", "two.ipynb"]
+def test_an_answer_inside_another_cell_is_refused() -> None:
+    mixed = new_markdown_cell("Think first.\n\n```{dropdown} Worked answer\nBecause.\n```", id="both")
+    with pytest.raises(DirectiveError, match=r"one\.ipynb, cell 1 \(id both\): .*dropdown"):
+        student_notebook(new_notebook(cells=[mixed]), "one.ipynb")
 
 
-def test_command_never_overwrites_the_solutions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    nbformat.write(chapter(), tmp_path / "one.ipynb")
-    text = (tmp_path / "one.ipynb").read_text()
-    assert main(["student", str(tmp_path / "one.ipynb"), "-o", str(tmp_path)]) == 1
-    assert (tmp_path / "one.ipynb").read_text() == text
-    assert "solution version itself" in capsys.readouterr().err
+HIDDEN = {"tags": ["remove-cell"]}
 
 
-def test_command_names_the_cell_with_bad_markers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    bad = new_notebook(cells=[new_markdown_cell("x"), new_code_cell("### BEGIN SOLUTION\nb = 1", id="middle")])
-    nbformat.write(bad, tmp_path / "bad.ipynb")
-    assert main(["student", str(tmp_path / "bad.ipynb"), "-o", str(tmp_path / "out.ipynb")]) == 1
-    assert "bad.ipynb, cell 2 (id middle), line 1" in capsys.readouterr().err
-    assert not (tmp_path / "out.ipynb").exists()
+def test_hidden_cells_keep_what_later_cells_need() -> None:
+    """No number for the text, nothing that the text says, no solution that is run for its sake; but names that are used."""
+    cells = [
+        new_code_cell("import npulab\nlength = 3\nassert length == 3, 'the text says so'", metadata=HIDDEN),
+        new_code_cell("run = npulab.run(length)"),
+        new_code_cell("share = run.busy()\nassert share > 0.9, 'the text says so'\nnpulab.numbers(share=share)", metadata=HIDDEN),
+        new_code_cell("### BEGIN SOLUTION\nanswer = kept\n### END SOLUTION"),
+        new_markdown_cell("not on the page", metadata=HIDDEN),
+    ]
+    cells.insert(0, new_code_cell("kept = exercises.all()\nidle = 2", metadata=HIDDEN))
+    sources = [cell.source for cell in student_notebook(new_notebook(cells=cells)).cells]
+    assert sources == ["kept = exercises.all()", "import npulab\nlength = 3", "run = npulab.run(length)", "# YOUR CODE HERE (about 1 line)"]
 
 
-@pytest.mark.parametrize("what", ["missing.ipynb", "."])
-def test_command_says_what_it_did_not_find(
-    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert main(["student", what]) == 1
-    assert capsys.readouterr().err.startswith("npulab student: no ")
-
-
-GLUED_TEXT = "It took {glue:text}`time_us:,.1f` µs, {glue:}`ratio` times the bound; `{x}` and {ref}`there` stay."
+GLUED_TEXT = "It took {glue:text}`time_us:,.1f` µs, {glue:}`ratio` times the bound; `{x}` and `{ref}` stay."
 
 
 def glued_notebook() -> Any:
@@ -182,29 +167,11 @@ def test_numbers_of_the_text_become_their_names() -> None:
     notebook = glued_notebook()
     student = student_notebook(notebook)
     assert [cell["source"] for cell in student["cells"]] == [
-        "It took `time_us` µs, `ratio` times the bound; `{x}` and {ref}`there` stay.",
+        "It took `time_us` µs, `ratio` times the bound; `{x}` and `{ref}` stay.",
         "'{glue:}`x`'",
         "`ratio`",
     ]
     assert notebook["cells"][0]["source"] == GLUED_TEXT
-
-
-def test_numbers_of_the_text_are_those_of_the_page(tmp_path: Path) -> None:
-    page = tmp_path / "_build" / "html" / "book" / "chapter.html"
-    page.parent.mkdir(parents=True)
-    spans = [f'<span class="pasted-text">{text}</span>' for text in ("1,234.5", "&lt;1.3", "7", "1.30")]
-    page.write_text("<p>" + " and ".join(spans) + "</p>")
-    source, target = tmp_path / "book" / "chapter.ipynb", tmp_path / "student.ipynb"
-    source.parent.mkdir()
-    nbformat.write(glued_notebook(), source)
-    later = source.stat().st_mtime + 10
-    os.utime(page, (later, later))
-    assert main(["student", str(source), "-o", str(target)]) == 0
-    texts = [cell["source"] for cell in nbformat.read(target, as_version=4)["cells"]]
-    assert texts == ["It took 1,234.5 µs, <1.3 times the bound; `{x}` and {ref}`there` stay.", "'{glue:}`x`'", "1.30"]
-    os.utime(source, (later + 10, later + 10))
-    assert main(["student", str(source), "-o", str(target)]) == 0
-    assert "`time_us` µs" in target.read_text(), "an older page tells nothing"
 
 
 def test_a_page_of_another_state_is_noticed() -> None:

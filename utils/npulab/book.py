@@ -28,10 +28,9 @@ from typing import Any
 
 import yaml
 
-from npulab.student import write_student
+from npulab.handout import HTML, write_student
 
 BUILD = "_build"
-HTML = f"{BUILD}/html"
 KEY_FILE = f"{BUILD}/.content-key"
 #: What a notebook's results depend on besides its own cells, relative to the repository's root.
 INPUTS = ("utils", "designs", "requirements.lock", "_config.yml")
@@ -148,12 +147,19 @@ def chapters(root: Path) -> list[Path]:
 
 
 def offer_student_versions(root: Path) -> None:
-    """Replace each notebook that the site offers for download by its student version."""
+    """Replace each notebook that the site offers for download by its student version.
+
+    Raises:
+        BookError: if there can be none of a notebook.
+    """
     for notebook in chapters(root):
         download = root / HTML / "_sources" / notebook.relative_to(root)
         if download.is_file():
             page = (root / HTML / notebook.relative_to(root)).with_suffix(".html")
-            write_student(notebook, download, page if page.is_file() else None)
+            try:
+                write_student(notebook, download, page if page.is_file() else None)
+            except ValueError as error:
+                raise BookError(f"no student version of {notebook.name}: {error}") from None
 
 
 def run_jupyter_book(root: Path) -> None:
@@ -168,12 +174,31 @@ def run_jupyter_book(root: Path) -> None:
     # --all: pages that did not change link to ids in those that did (citations, terms), so every page is written anew.
     command += ["-W", "-n", "--keep-going", "--quiet", "--all"]
     # Notebooks start their kernel by name: let that be this Python's own, not a user's.
-    environment = os.environ | {"JUPYTER_PREFER_ENV_PATH": "1", "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
-    run = subprocess.run(  # its standard output only says where the site is; warnings and errors come on the other one
-        command, check=False, cwd=root, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
-    )
-    if run.returncode:
+    if _relayed(command, root, os.environ | {"JUPYTER_PREFER_ENV_PATH": "1", "PYDEVD_DISABLE_FILE_VALIDATION": "1"}):
         raise BookError("jupyter-book failed; the warnings above are errors here")
+
+
+def _relayed(command: list[str], folder: Path, environment: dict[str, str]) -> int:
+    """Run a command that says what is wrong on its standard error, and pass that on; returns its exit code.
+
+    Ctrl-C comes to this process only. It ends the other one, and nobody hears what that, or a notebook's kernel, says of it.
+    """
+    with subprocess.Popen(
+        command,
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,  # only says where the site is
+        stderr=subprocess.PIPE,
+        process_group=0,
+    ) as process:
+        try:
+            for line in process.stderr or ():
+                print(line.decode(errors="replace"), end="", file=sys.stderr, flush=True)
+        except KeyboardInterrupt:
+            process.kill()
+            raise
+    return process.returncode
 
 
 def build(root: Path) -> None:
@@ -209,5 +234,8 @@ def run(arguments: argparse.Namespace) -> int:
     except BookError as error:
         print(f"npulab book: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("\nnpulab book: interrupted, so the site is not complete; `make book` builds it", file=sys.stderr)
+        return 130
     print(f"{len(toc_pages(root))} pages built. The site: {root / HTML / 'index.html'} (make serve shows it)")
     return 0

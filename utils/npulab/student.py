@@ -9,11 +9,14 @@ A chapter's notebook is the single source. In a code cell, the lines between the
 block by one line, ``# YOUR CODE HERE (about N lines)``; where the block is the body of a function or loop, ``...`` follows so
 that the cell still compiles. N counts the lines of the solution that are neither blank nor comments.
 
-JupyterLab does not show a number that the page takes from the run (``{glue:text}`name:.1f```). In the student version it stands as
-on the built page; without one as its name, ``name``, under which the notebook prints it.
+JupyterLab does not know MyST. So the text becomes plain Markdown (:mod:`npulab.plain`), and a number that the page takes from the run
+(``{glue:text}`name:.1f```) stands as on the built page; without one as its name, ``name``.
 
-Cells tagged ``solution`` (a worked answer in words, or shown in full) are left out, and every output is cleared. Cells tagged
-``check`` are kept: in an untouched student version they, and only they, fail.
+Worked answers are left out: cells tagged ``solution``, and those that are one ``{dropdown}``, with or without the tag. Of the cells
+that the page does not show, what later cells need remains (:mod:`npulab.hidden`). Every output is cleared. Cells tagged ``check``
+are kept: in an untouched student version they, and only they, fail.
+
+A notebook that you have changed is not overwritten, except with ``--force``.
 """
 
 from __future__ import annotations
@@ -23,23 +26,22 @@ import copy
 import html
 import io
 import re
-import sys
 import tokenize
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import nbformat
+from npulab.hidden import HIDDEN_TAG, needed_sources
+from npulab.plain import References, plain
 
 BEGIN = "### BEGIN SOLUTION"
 END = "### END SOLUTION"
 SOLUTION_TAG = "solution"
-HTML = "_build/html"
-"""Where the site is built, in the repository."""
 CHECK_TAG = "check"
 GLUED = re.compile(r"\{glue:[a-z]*\}`(\w+)(?::[^`]*)?`")
 """A number in the text that MyST-NB takes from the run."""
+_ANSWER = re.compile(r"\A\s*(?P<fence>`{3,}|~{3,}|:{3,})\{dropdown\}")
 _SHOWN = re.compile(r'<span class="pasted-text">([^<]*)</span>')
 
 
@@ -139,8 +141,16 @@ def cell_name(path: str, index: int, cell: Any) -> str:
     return f"{path}, cell {index + 1}{identity}"
 
 
-def _student_cell(cell: Any, where: str) -> Any:
+def is_answer(cell: Any) -> bool:
+    """Whether a cell is a worked answer: tagged ``solution``, or Markdown that is folded on the page."""
+    return SOLUTION_TAG in tags(cell) or (cell["cell_type"] == "markdown" and bool(_ANSWER.match(cell["source"])))
+
+
+def _student_cell(cell: Any, where: str, references: References | None) -> Any:
+    """One cell of the student version, from its source and without what a run has left in it."""
     cell = copy.deepcopy(cell)
+    if cell["cell_type"] == "markdown":
+        cell["source"] = plain(cell["source"], references, where)
     if cell["cell_type"] != "code":
         return cell
     cell["source"] = student_source(cell["source"], where)
@@ -148,6 +158,16 @@ def _student_cell(cell: Any, where: str) -> Any:
     cell["execution_count"] = None
     cell["metadata"].pop("execution", None)  # when and how long the solution ran
     return cell
+
+
+def _without_idle_code(cells: list[Any]) -> list[Any]:
+    """The cells without what only the page needs of the hidden ones."""
+    code = [cell for cell in cells if cell["cell_type"] == "code"]
+    remaining = needed_sources([(HIDDEN_TAG in tags(cell), solution_source(cell["source"])) for cell in code])
+    for cell, source in zip(code, remaining):
+        if HIDDEN_TAG in tags(cell):
+            cell["source"] = source
+    return [cell for cell in cells if HIDDEN_TAG not in tags(cell) or (cell["cell_type"] == "code" and cell["source"])]
 
 
 def glued(notebook: Any) -> list[str]:
@@ -169,84 +189,38 @@ def _put_numbers(cells: list[Any], numbers: Sequence[str]) -> None:
             cell["source"] = GLUED.sub(lambda _: next(remaining), cell["source"])
 
 
-def student_notebook(notebook: Any, path: str = "notebook", numbers: Sequence[str] | None = None) -> Any:
+def student_notebook(
+    notebook: Any, path: str = "notebook", numbers: Sequence[str] | None = None, references: References | None = None
+) -> Any:
     """The student version of a notebook (an ``nbformat`` node, left as it is); ``numbers`` are those of :func:`shown_numbers`.
 
     Raises:
         SolutionMarkerError: naming the cell whose markers do not pair up.
+        DirectiveError: naming the cell with a directive that has no plain form, as a worked answer that is not a cell of its own.
         ValueError: if there are not as many ``numbers`` as the text takes from the run.
     """
     result, names = copy.deepcopy(notebook), glued(notebook)
     if numbers is not None and len(numbers) != len(names):
         raise ValueError(f"{path} takes {len(names)} numbers from its run, and its page shows {len(numbers)}: build it anew")
     _put_numbers(result["cells"], [f"`{name}`" for name in names] if numbers is None else numbers)
-    result["cells"] = [
-        _student_cell(cell, cell_name(path, index, cell))
-        for index, cell in enumerate(result["cells"])
-        if SOLUTION_TAG not in tags(cell)
-    ]
+    wheres = {id(cell): cell_name(path, index, cell) for index, cell in enumerate(result["cells"])}
+    for cell in result["cells"]:
+        if cell["cell_type"] == "code":
+            solution_blocks(cell["source"], wheres[id(cell)])
+    cells = _without_idle_code([cell for cell in result["cells"] if not is_answer(cell)])
+    result["cells"] = [_student_cell(cell, wheres[id(cell)], references) for cell in cells]
     return result
-
-
-def write_student(source: Path, target: Path, page: Path | None = None) -> None:
-    """Read the notebook ``source`` and write its student version to ``target``, making folders as needed. ``page`` is the built
-    page of the notebook, if there is one.
-
-    Raises:
-        SolutionMarkerError: if a cell's markers do not pair up; nothing is written then.
-        FileExistsError: if ``target`` is ``source``, whose solutions would be lost.
-        ValueError: if ``page`` belongs to another state of the notebook.
-    """
-    if source.resolve() == target.resolve():
-        raise FileExistsError(f"{target} is the solution version itself; name another file with -o")
-    numbers = None if page is None else shown_numbers(page)
-    notebook = student_notebook(nbformat.read(source, as_version=4), str(source), numbers)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    nbformat.write(notebook, target)
-
-
-def fresh_page(source: Path) -> Path | None:
-    """The built page of a notebook of the repository that the notebook lies in, if it is there and not older."""
-    for root in source.resolve().parents:
-        page = root / HTML / source.resolve().relative_to(root).with_suffix(".html")
-        if page.is_file() and page.stat().st_mtime >= source.stat().st_mtime:
-            return page
-    return None
-
-
-def plan(source: Path, output: Path | None) -> Iterator[tuple[Path, Path]]:
-    """The (source, target) pairs for a notebook or a folder of notebooks; ``student/`` is the default output folder.
-
-    Raises:
-        FileNotFoundError: if ``source`` is neither a notebook nor a folder that holds one.
-    """
-    folder = Path("student")
-    if source.is_dir():
-        notebooks = sorted(source.glob("*.ipynb"))
-        if not notebooks:
-            raise FileNotFoundError(f"no notebook (*.ipynb) in {source}")
-        yield from ((notebook, (output or folder) / notebook.name) for notebook in notebooks)
-    elif source.is_file():
-        if output is None or output.is_dir():
-            output = (output or folder) / source.name
-        yield source, output
-    else:
-        raise FileNotFoundError(f"no such notebook or folder: {source}")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command line of ``npulab student``."""
     parser.add_argument("source", type=Path, help="a notebook, or a folder of notebooks")
     parser.add_argument("-o", "--output", type=Path, help="file or folder to write (default: student/)")
+    parser.add_argument("--force", action="store_true", help="overwrite notebooks that were changed since they were written")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """``npulab student``: write the student versions and say where; returns the exit code."""
-    try:
-        for source, target in plan(arguments.source, arguments.output):
-            write_student(source, target, fresh_page(source))
-            print(f"{source} -> {target}")
-    except (ValueError, FileNotFoundError, FileExistsError) as error:  # SolutionMarkerError is a ValueError
-        print(f"npulab student: {error}", file=sys.stderr)
-        return 1
-    return 0
+    from npulab import handout  # which needs this module
+
+    return handout.run(arguments.source, arguments.output, arguments.force)
