@@ -3,7 +3,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help test lint book site-test lab serve bench lock clean distclean
+.PHONY: help test lint book lab student serve bench lock clean distclean
 
 # The first of these that runs and is new enough; `make PYTHON=/path/to/python` overrides it.
 ifndef PYTHON
@@ -23,7 +23,8 @@ export JUPYTER_PREFER_ENV_PATH := 1
 help:
 	@echo 'make book    build the site into _build/html, running every notebook on the simulated NPU'
 	@echo 'make test    linter, type checker and all tests'
-	@echo 'make lab     open the notebooks in JupyterLab'
+	@echo 'make student open the notebooks without their solutions in JupyterLab (they are written into student/)'
+	@echo 'make lab     open the notebooks of the book itself in JupyterLab, solutions included'
 	@echo 'make serve   serve the built site on http://127.0.0.1:$(PORT)'
 	@echo 'make bench   speed of the simulator, beside the same workload on SimPy'
 	@echo 'make lock    resolve pyproject.toml into requirements.lock again'
@@ -59,11 +60,17 @@ test: lint
 
 book: $(STAMP)
 	@$(PY) -m npulab book
+	@echo 'Checking the site (about a minute) ...'
 	@$(PY) -m pytest -q -m site tests/book/test_site.py
 
 # Options for JupyterLab: `make lab ARGS=--allow-root` in a container.
 lab: $(STAMP)
 	@$(PY) -m jupyterlab $(ARGS) book
+
+# What you have changed in student/ stays as it is. `make student ARGS=--no-browser` passes options on to JupyterLab.
+student: $(STAMP)
+	@$(PY) -m npulab student book
+	@$(PY) -m jupyterlab $(ARGS) student
 
 serve: $(STAMP)
 	@test -f _build/html/index.html || { echo 'error: no site yet; run make book first'; exit 1; }
@@ -82,8 +89,9 @@ lock: $(STAMP)
 	   cat requirements.lock; } > requirements.lock.new
 	@mv requirements.lock.new requirements.lock
 
+# Not student/, which holds what its reader has written.
 clean:
-	@rm -rf _build .mypy_cache .pytest_cache .ruff_cache .hypothesis student
+	@rm -rf _build .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +
 
 distclean: clean

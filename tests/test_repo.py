@@ -111,6 +111,32 @@ def test_make_targets_that_the_text_names_exist(name: str) -> None:
     assert named <= targets
 
 
+def recipe(target: str, *arguments: str) -> str:
+    """What ``make`` would run for a target, without what installs the environment."""
+    command = ["make", "--dry-run", "--no-print-directory", "--assume-old=.venv/.installed", target, *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+
+def test_make_clean_leaves_what_students_wrote() -> None:
+    assert "_build" in recipe("clean")
+    assert not re.search(r"\bstudent\b", recipe("clean") + recipe("distclean"))
+
+
+def test_make_student_writes_and_opens_the_student_versions() -> None:
+    write, opens = recipe("student", "ARGS=--port 9000").splitlines()
+    assert write.endswith("-m npulab student book")
+    assert opens.endswith("-m jupyterlab --port 9000 student")
+
+
+def test_make_book_says_that_it_checks_the_site() -> None:
+    lines = recipe("book").splitlines()
+    assert [word for line in lines for word in ("npulab book", "echo 'Checking the site (about a minute)", "pytest") if word in line] == [
+        "npulab book",
+        "echo 'Checking the site (about a minute)",
+        "pytest",
+    ]
+
+
 def test_citation_agrees_with_the_project() -> None:
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert citation["version"] == PROJECT["version"]
