@@ -121,17 +121,26 @@ def _columns(rows: Rows, right: Sequence[int]) -> str:
 
 def html(outcome: Outcome) -> str:
     """All of it for a notebook."""
-    first = "".join(f'<tr><th scope="row">{escape(a)}</th><td colspan="5">{escape(b)}</td></tr>' for a, b in summary(outcome))
-    parts = [first, _html_rows(levels(outcome))]
+    tables = [levels(outcome)]
     if outcome.run.cores or outcome.run.parts:
-        parts.append(_html_rows(stages(outcome)))
+        tables.append(stages(outcome))
+    columns = max(len(row) for rows in tables for row in rows)
+    first = "".join(
+        f'<tr><th scope="row">{escape(a)}</th><td colspan="{columns - 1}">{escape(b)}</td></tr>' for a, b in summary(outcome)
+    )
     caption = f'<caption style="text-align:left;caption-side:top"><b>{escape(title(outcome))}</b></caption>'
     lines = "<br>".join(escape(line) for line in notes(outcome))
-    body = "".join(f"<tbody>{part}</tbody>" for part in parts)
+    body = "".join(f"<tbody>{part}</tbody>" for part in [first, *(_html_rows(rows, columns) for rows in tables)])
     return f'<table class="dataframe npulab-run">{caption}{body}</table><p>{lines}</p>'
 
 
-def _html_rows(rows: Rows) -> str:
-    head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in rows[0])
-    lines = ["".join(f"<td>{escape(cell)}</td>" for cell in row) for row in rows[1:]]
-    return f"<tr>{head}</tr>" + "".join(f"<tr>{line}</tr>" for line in lines)
+def _html_rows(rows: Rows, columns: int) -> str:
+    """A head and its rows, of which the last cell reaches to the right edge of a table of so many columns."""
+    lines = [_html_cells('th scope="col"', rows[0], columns), *(_html_cells("td", row, columns) for row in rows[1:])]
+    return "".join(f"<tr>{line}</tr>" for line in lines)
+
+
+def _html_cells(tag: str, cells: Sequence[str], columns: int) -> str:
+    wide = columns - len(cells) + 1
+    tags = [tag] * (len(cells) - 1) + [f'{tag} colspan="{wide}"' if wide > 1 else tag]
+    return "".join(f"<{opening}>{escape(cell)}</{opening[:2]}>" for opening, cell in zip(tags, cells))

@@ -94,8 +94,8 @@ def test_the_download_is_the_student_version(page: str, html: Path, parsed: dict
     downloads = [link for link in parsed[html / f"{page}.html"].links if link.endswith(".ipynb")]
     assert downloads, "no download button for the notebook"
     notebook = json.loads(((html / page).parent / downloads[0]).read_text())
-    text = "".join("".join(cell["source"]) for cell in notebook["cells"])
-    assert "BEGIN SOLUTION" not in text
+    text = "\n".join("".join(cell["source"]) for cell in notebook["cells"])
+    assert not re.search(r"BEGIN SOLUTION|\{dropdown\}|Worked answer|\{glue:|^`{3,}\{", text, re.MULTILINE)
     assert not any("solution" in cell["metadata"].get("tags", []) for cell in notebook["cells"])
 
 
@@ -182,6 +182,35 @@ def test_page(page: str, size: str, scheme: str, browser: Browser, site: str, ch
     assert browser.run(FORMULAS_NOT_TYPESET) == []
     if (size, scheme) in CHECKED_BY_AXE:
         assert axe.violations(browser, checker) == []
+
+
+#: What cells have printed: lines that wrap, and wide ones that do not scroll or that the keyboard does not reach.
+PRINTED_AMISS = """
+return [...document.querySelectorAll('article .cell_output pre')].filter(e => e.offsetParent).filter(e => {
+    const style = getComputedStyle(e);
+    const scrolls = ['auto', 'scroll'].includes(style.overflowX) && e.tabIndex === 0;
+    return style.whiteSpace !== 'pre' || (e.scrollWidth > e.clientWidth + 1 && !scrolls);
+}).map(e => e.textContent.slice(0, 60));
+"""
+
+
+@pytest.mark.parametrize("page", NOTEBOOKS)
+def test_printed_tables_scroll_on_a_phone(page: str, browser: Browser, site: str) -> None:
+    browser.load(f"{site}/{page}.html", *SIZES["phone"])
+    WebDriverWait(browser.driver, 5).until(lambda _: browser.run(PRINTED_AMISS) == [])
+
+
+GAPS_BELOW_PICTURES = """
+return [...document.querySelectorAll('article section > a.image-reference')].filter(a => a.nextElementSibling).map(a =>
+    a.nextElementSibling.getBoundingClientRect().top - a.querySelector('img').getBoundingClientRect().bottom);
+"""
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_front_picture_stands_clear_of_the_text(size: str, browser: Browser, site: str) -> None:
+    browser.load(f"{site}/{PAGES[0]}.html", *SIZES[size])
+    (gap,) = browser.run(GAPS_BELOW_PICTURES)
+    assert 12 <= gap <= 32
 
 
 def test_search_finds_a_word_of_the_text(browser: Browser, site: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from dataclasses import fields, replace
@@ -192,6 +193,15 @@ def test_in_a_notebook() -> None:
         assert all(cell.replace("&", "&amp;").replace("<", "&lt;").replace("'", "&#x27;") in html for row in rows for cell in row)
     assert run.limiting(done.run).name == "softmax"
     assert [use.tiles for use in run.stages(done.run)] == [8, 8, 8]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_row_of_the_notebooks_table_spans_its_columns(name: str) -> None:
+    done = outcome(name, "npu2", lq=256)
+    for shown in (done, replace(done, run=Run("measured", done.run.device, 1e-3, name=name, flops=done.parameters.flops))):
+        rows = re.findall(r"<tr>(.*?)</tr>", report.html(shown))
+        widths = {sum(int(wide or 1) for wide in re.findall(r'<t[hd][^>]*?(?: colspan="(\d+)")?>', row)) for row in rows}
+        assert widths == {len(report.levels(done)[0])}
 
 
 def test_a_measured_run_shows_what_it_knows() -> None:
