@@ -131,6 +131,13 @@ def gains(rows: Iterable[Mapping[str, Any]]) -> list[Gain]:
     return found
 
 
+def published_range(found: Iterable[Gain]) -> tuple[list[int], list[float], list[float]]:
+    """(lengths, least, most) of the gains of which only a range is published, the same for all of them: no measurement of
+    any one length."""
+    known = [(gain.length, *gain.published) for gain in found if gain.published and gain.published[0] < gain.published[1]]
+    return [n for n, _, _ in known], [low for _, low, _ in known], [high for _, _, high in known]
+
+
 def _digits(value: float) -> float:
     return float(f"{value:.5g}")
 

@@ -38,6 +38,12 @@ def test_published_gains_are_those_of_the_review() -> None:
     assert {compare.PUBLISHED_GAINS[n] for n in (1024, 32768)} == {(1.95, 2.01)}
 
 
+def test_the_published_range_is_one_for_all_lengths_but_the_shortest(rows: list[dict[str, Any]]) -> None:
+    lengths, low, high = compare.published_range(compare.gains(rows))
+    assert lengths == [1024, 2048, 4096, 8192, 16384, 32768]
+    assert set(low) == {1.95} and set(high) == {2.01} and len(low) == len(high) == len(lengths)
+
+
 def test_the_data_is_complete(rows: list[dict[str, Any]]) -> None:
     for name in NAMES:
         for device in DEVICES:
