@@ -38,6 +38,11 @@ def test_without_an_npu_auto_is_the_simulated_one_and_says_why(
     assert "simulated NPU, npu2 (XDNA 2, 8 columns)" in printed and "no /dev/accel/accel0" in printed
 
 
+def test_what_was_asked_for_needs_no_reason_and_fits_a_page(capsys: pytest.CaptureFixture[str]) -> None:
+    npulab.use("sim")
+    assert capsys.readouterr().out == "npulab: simulated NPU, npu2 (XDNA 2, 8 columns). Times are simulated.\n"
+
+
 def test_the_environment_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NPULAB_BACKEND", "sim")
     monkeypatch.setenv("NPULAB_DEVICE", "npu1")

@@ -24,7 +24,7 @@ DEFAULT_DEVICE = "npu2"
 
 @dataclass(frozen=True)
 class Backend:
-    """The choice made: ``kind``, the device, and why."""
+    """The choice made: ``kind``, the device, and why (empty where it was asked for)."""
 
     kind: Kind
     device: Device
@@ -33,9 +33,10 @@ class Backend:
     def __str__(self) -> str:
         arch = "XDNA 1" if self.device.family == "npu1" else "XDNA 2"
         what = f"{self.device.name} ({arch}, {self.device.columns} columns)"
+        why = f"; {self.reason}" if self.reason else ""
         if self.kind == "sim":
-            return f"npulab: simulated NPU, {what}; {self.reason}. Times are simulated."
-        return f"npulab: NPU, {what}; {self.reason}. Times are measured."
+            return f"npulab: simulated NPU, {what}{why}. Times are simulated."
+        return f"npulab: NPU, {what}{why}. Times are measured."
 
 
 _current: Backend | None = None
@@ -75,7 +76,7 @@ def use(backend: str | None = None, device: str | None = None, *, quiet: bool = 
 
 def _choose(asked: str, wanted: str | None) -> Backend:
     if asked == "sim":
-        return Backend("sim", device_named(wanted or DEFAULT_DEVICE), "as asked for")
+        return Backend("sim", device_named(wanted or DEFAULT_DEVICE), "")
     found = hardware.find_npu()
     fits = bool(found) and (wanted is None or device_named(wanted).family == found.family)
     if found and fits:
