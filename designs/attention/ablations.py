@@ -23,7 +23,7 @@ from designs.attention import compare
 from designs.attention import run as running
 from designs.attention.parameters import Name, Parameters
 from designs.kernels.models import MODELS
-from npulab.prediction import Stage
+from npulab.description import Stage
 from npusim.kernels import KernelModel
 
 DATA = Path(__file__).with_name("ablations.json")

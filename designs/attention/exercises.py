@@ -21,7 +21,8 @@ from designs.attention.parameters import Name, Parameters
 from designs.kernels.models import MODELS
 from npulab import check
 from npulab.check.failure import fail, ok
-from npulab.prediction import Description, Phase, Prediction, Stage, Stream, predict
+from npulab.description import Description, Phase, Stage, Stream
+from npulab.prediction import Prediction, predict
 
 DEVICE, LENGTH = "npu2", 32768
 LINKS = {"s": (8, 16), "p": (16, 8)}

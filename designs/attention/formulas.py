@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from designs.attention.parameters import Name, Parameters
-from npulab.prediction import Phase, Stream
+from npulab.description import Phase, Stream
 from npusim.devices import device as device_named
 from npusim.report import Level, Traffic
 

@@ -17,7 +17,7 @@ from ml_dtypes import bfloat16
 from designs.attention import formulas, reference
 from designs.attention.parameters import Name, Parameters
 from designs.kernels.models import KERNELS
-from npulab.prediction import Description, Phase, Stage
+from npulab.description import Description, Phase, Stage
 from npulab.record import Run
 from npusim.devices import Device
 from npusim.devices import device as device_named

@@ -13,7 +13,7 @@ import npulab
 from designs.attention import run as running
 from designs.attention.parameters import Parameters
 from designs.attention.run import Array, Launched, MappingOfAttention, Outcome, kernel_cycles
-from npulab.prediction import Stage
+from npulab.description import Stage
 
 DESIGN = Path(__file__).with_name("design.py")
 

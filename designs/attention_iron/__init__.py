@@ -14,7 +14,7 @@ from designs.attention import formulas
 from designs.attention import run as running
 from designs.attention.parameters import Parameters
 from designs.attention.run import Array, Launched, MappingOfAttention, Outcome, Waits, kernel_cycles
-from npulab.prediction import Stage
+from npulab.description import Stage
 from npusim.devices import Device
 
 DESIGN = Path(__file__).with_name("design.py")

@@ -15,7 +15,7 @@ from designs.attention import parameters
 from designs.attention import run as running
 from designs.attention.parameters import Parameters
 from designs.attention.run import Array, Launched, MappingOfAttention, Outcome, kernel_cycles
-from npulab.prediction import Stage
+from npulab.description import Stage
 from npulab.record import Run
 from npusim.devices import device as device_named
 

@@ -10,7 +10,8 @@ import pytest
 
 import npulab
 from npulab import roofline
-from npulab.prediction import Description, Phase, Stage, Stream, predict
+from npulab.description import Description, Phase, Stage, Stream
+from npulab.prediction import predict
 from npusim.costs import Costs
 from npusim.devices import device
 from npusim.report import Traffic

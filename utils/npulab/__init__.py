@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from npulab.backend import current, use
     from npulab.chains import chain
+    from npulab.description import Description, Phase, Stage, Stream
     from npulab.execute import design, last, machine, run
     from npulab.loading import load
     from npulab.npu import clear_cache
-    from npulab.prediction import Description, Phase, Stage, Stream, predict
+    from npulab.prediction import predict
     from npulab.prose import numbers
     from npulab.record import Run
     from npulab.sources import source
@@ -35,10 +36,10 @@ _HOMES = {
     "chain": "chains",
     "clear_cache": "npu",
     "predict": "prediction",
-    "Description": "prediction",
-    "Phase": "prediction",
-    "Stage": "prediction",
-    "Stream": "prediction",
+    "Description": "description",
+    "Phase": "description",
+    "Stage": "description",
+    "Stream": "description",
     "Run": "record",
     "source": "sources",
     "numbers": "prose",
