@@ -7,14 +7,13 @@ nothing in it is measured on a device but what is marked published.
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import npulab
-from designs.attention import report
+from designs.attention import report, tables
 from designs.attention import run as running
 from designs.attention.parameters import NAMES, TILES, Name, Parameters
 from designs.kernels.calibration import POINTS
@@ -44,24 +43,24 @@ def simulated(name: Name, device: str, length: int, **options: Any) -> dict[str,
         "kind": "simulated",
         "clock_hz": done.run.device.clock_hz,
         "tiles": before.description.tiles,
-        "ms": _digits(done.run.seconds * 1e3),
-        "gflops": _digits((done.run.flops_per_second or 0) / 1e9),
+        "ms": tables.digits(done.run.seconds * 1e3),
+        "gflops": tables.digits((done.run.flops_per_second or 0) / 1e9),
         "bytes": {level: [done.run.traffic[level].read, done.run.traffic[level].written] for level in LEVELS},
-        "intensity": {level: _digits(done.run.intensity(level) or 0) for level in LEVELS},
-        "stages": {use.name: {"busy": _digits(use.busy), "share": _digits(use.share)} for use in running.stages(done.run)},
+        "intensity": {level: tables.digits(done.run.intensity(level) or 0) for level in LEVELS},
+        "stages": {use.name: {"busy": tables.digits(use.busy), "share": tables.digits(use.share)} for use in running.stages(done.run)},
         "limiting": slowest.name,
         "predicted": {
-            "ms": _digits(before.seconds * 1e3),
+            "ms": tables.digits(before.seconds * 1e3),
             "slowest": before.slowest,
-            "balance": _digits(before.balance),
-            "most_gflops": _digits(before.most_flops_per_second / 1e9),
+            "balance": tables.digits(before.balance),
+            "most_gflops": tables.digits(before.most_flops_per_second / 1e9),
             "limit": before.limit,
-            "ridges": {level: _digits(before.ridge(level)) for level in LEVELS},
+            "ridges": {level: tables.digits(before.ridge(level)) for level in LEVELS},
         },
     }
     if any(phase.tasks for phase in before.description.phases):
         free = running.run(done.mapping, Parameters(lq=length, num_heads=HEADS), device, data=False, **{**options, "costs": NO_HOST})
-        row["ms_without_host"] = _digits(free.run.seconds * 1e3)
+        row["ms_without_host"] = tables.digits(free.run.seconds * 1e3)
     return row
 
 
@@ -78,8 +77,8 @@ def published() -> list[dict[str, Any]]:
                     "length": point.length,
                     "heads": point.heads,
                     "kind": "published",
-                    "ms": _digits(point.seconds * 1e3),
-                    "gflops": _digits(flops / point.seconds / 1e9),
+                    "ms": tables.digits(point.seconds * 1e3),
+                    "gflops": tables.digits(flops / point.seconds / 1e9),
                     "use": point.use,
                     "source": point.source,
                 }
@@ -138,10 +137,6 @@ def published_range(found: Iterable[Gain]) -> tuple[list[int], list[float], list
     return [n for n, _, _ in known], [low for _, low, _ in known], [high for _, _, high in known]
 
 
-def _digits(value: float) -> float:
-    return float(f"{value:.5g}")
-
-
 def table(names: Iterable[Name], devices: Sequence[str] = ("npu1", "npu2"), lengths: Sequence[int] = LENGTHS) -> list[dict[str, Any]]:
     """All simulated rows."""
     return [
@@ -158,7 +153,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     npulab.use("sim", quiet=True)
     rows = [*table(NAMES, lengths=[n for n in LENGTHS if n <= given.longest]), *published()]
     if given.write:
-        DATA.write_text("[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")
+        tables.write(DATA, rows)
         return
     for row in rows:
         last = row.get("limiting") or row["source"]
