@@ -13,6 +13,8 @@ from designs.attention.parameters import Parameters
 from npulab import roofline
 from npulab.prediction import predict
 from npulab.record import Run
+from npusim.costs import Costs
+from npusim.devices import device as device_named
 from tests.designs.attention.runs import DEVICES, NAMES, outcome
 
 
@@ -149,6 +151,16 @@ def test_with_the_host_s_time_it_holds_for_long_sequences_only(rows: list[dict[s
         fused, iron = row(rows, "fused", "npu2", length), row(rows, "iron", "npu2", length)
         host = {r["mapping"]: (r["ms"] - r["ms_without_host"]) / (length // 256) for r in (fused, iron)}
         assert 4 < host["fused"] / host["iron"] < 10
+
+
+def test_what_the_host_starts_before_the_array_can_work() -> None:
+    """24 tasks, 71 us, for each launch of two heads and 256 queries; 4 tasks, 12 us, for 512 queries of a head."""
+    push = Costs().task_push.value / 1e3  # us
+    for name, pieces, tasks, microseconds in (("fused", 12 // 2 * 1024 // 256, 24, 71), ("iron", 12 * 1024 // 512, 4, 12)):
+        p = Parameters(lq=1024).of_mapping(name, "npu2")  # type: ignore[arg-type]
+        _, started = running.mapping(name).waits(p, device_named("npu2"))  # type: ignore[arg-type]
+        assert started == tasks * pieces
+        assert tasks * push == pytest.approx(microseconds, abs=0.5)
 
 
 def test_at_256_tokens_padding_gains_more_than_three(rows: list[dict[str, Any]]) -> None:
