@@ -200,6 +200,19 @@ def test_printed_tables_scroll_on_a_phone(page: str, browser: Browser, site: str
     WebDriverWait(browser.driver, 5).until(lambda _: browser.run(PRINTED_AMISS) == [])
 
 
+#: What cells have printed and a reader would have to scroll to read to its end.
+PRINTED_CUT = """
+return [...document.querySelectorAll('article .cell_output .output.stream pre')].filter(e => e.offsetParent)
+    .filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.textContent.slice(0, 60));
+"""
+
+
+@pytest.mark.parametrize("page", NOTEBOOKS)
+def test_printed_messages_wrap_on_a_wide_page(page: str, browser: Browser, site: str) -> None:
+    browser.load(f"{site}/{page}.html", *SIZES["desktop"])
+    WebDriverWait(browser.driver, 5).until(lambda _: browser.run(PRINTED_CUT) == [])
+
+
 GAPS_BELOW_PICTURES = """
 return [...document.querySelectorAll('article section > a.image-reference')].filter(a => a.nextElementSibling).map(a =>
     a.nextElementSibling.getBoundingClientRect().top - a.querySelector('img').getBoundingClientRect().bottom);
